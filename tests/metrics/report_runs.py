@@ -10,7 +10,7 @@ from gymsolve.doctor.alerts import AlertTracker
 from gymsolve.recipes import flatten
 from gymsolve.runs.run import Run, create_run
 from gymsolve.settings.config import TrainConfig
-from gymsolve.view.run_view import RunView
+from gymsolve.view.diagnosed_run import DiagnosedRun
 
 
 def store(
@@ -40,8 +40,8 @@ def store(
     return run
 
 
-def facts_of(folder: Path, rows: list[dict[str, Any]] | None = None, kind: str = "discrete") -> RunView:
+def facts_of(folder: Path, rows: list[dict[str, Any]] | None = None, kind: str = "discrete") -> DiagnosedRun:
     """As a training process sees it: with the spaces, which stories have no checkpoint for."""
     run = store(folder, rows)
     context = make_context(kind, solved_at=150.0)
-    return RunView(run, AlertTracker(context, run.read_metrics().rows))
+    return DiagnosedRun(run, AlertTracker(context, run.read_metrics().rows))

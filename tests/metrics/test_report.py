@@ -15,6 +15,7 @@ from gymsolve.doctor.quality import training_quality
 from gymsolve.errors import RunDamagedError
 from gymsolve.runs.checkpoints import save_checkpoint
 from gymsolve.text import sparkline
+from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.audit import reward_audit
 from gymsolve.view.report.curves import (
     action_figures,
@@ -31,7 +32,6 @@ from gymsolve.view.report.svg import draw
 from gymsolve.view.report.textchart import plot
 from gymsolve.view.report.verdict import verdict
 from gymsolve.view.report.write import write_report
-from gymsolve.view.run_view import RunView
 
 VOID = {"meta", "br"}
 
@@ -89,7 +89,7 @@ def test_a_solved_run_says_when_how_sure_and_how_long(tmp_path):
     }
     run = store(tmp_path, [*story(count=50), solved], status="solved", reason="solved")
     page, text = pages(run)
-    told = verdict(RunView(run))
+    told = verdict(DiagnosedRun(run))
     assert "is solved: the policy at step 50,000 did it, 50% into the budget" in told
     assert "standard error of 1, 10 of those above the threshold" in told  # 10 / sqrt(100)
     assert "100 more on fresh seeds gave 158" in told
@@ -103,7 +103,7 @@ def test_a_solved_run_is_not_advised_on_what_it_got_over(tmp_path):
     for end, words in ((80, "Alerts on the way were over by then."), (100, "What to look at: ")):
         high = {"train/approx_kl": lambda i, end=end: 0.2 if 40 <= i < end else 0.01}
         run = store(tmp_path / str(end), [*story(high), solved], status="solved", reason="solved")
-        assert words in verdict(RunView(run))
+        assert words in verdict(DiagnosedRun(run))
 
 
 def test_of_several_alerts_a_solved_run_hears_of_one_that_is_not_over(tmp_path):
@@ -113,7 +113,7 @@ def test_of_several_alerts_a_solved_run_hears_of_one_that_is_not_over(tmp_path):
     }
     solved = evaluated(100_000, 160.0, solved=1.0)
     run = store(tmp_path, [*story(both), solved], status="solved", reason="solved")
-    facts = RunView(run)
+    facts = DiagnosedRun(run)
     serious = [alert for alert in facts.diagnosis.roots if alert.severity in ("error", "warn")]
     assert not serious[0].active, "the first one is over, which is what this is about"
     (left,) = [alert for alert in serious if alert.active]
@@ -122,15 +122,15 @@ def test_of_several_alerts_a_solved_run_hears_of_one_that_is_not_over(tmp_path):
 
 def test_a_lucky_mean_is_called_that(tmp_path):
     run = store(tmp_path, [*story(count=20), evaluated(20_000, 151.0)])
-    assert "1 of those above the threshold, which may be chance" in verdict(RunView(run))
-    assert "two long evaluations did not confirm it" in verdict(RunView(run))
+    assert "1 of those above the threshold, which may be chance" in verdict(DiagnosedRun(run))
+    assert "two long evaluations did not confirm it" in verdict(DiagnosedRun(run))
 
 
 def test_a_return_that_rose_a_little_is_not_said_to_have_stood_still(tmp_path):
     def told(late):
         columns = {"rollout/ep_rew_mean": lambda i: 20.0 + 0.9 * min(i, 75) + late * max(0, i - 75)}
         rows = [row for row in story(columns) if "eval/mean_reward" not in row]
-        return verdict(RunView(store(tmp_path / str(late), [*rows, evaluated(100_000, 90.0)])))
+        return verdict(DiagnosedRun(store(tmp_path / str(late), [*rows, evaluated(100_000, 90.0)])))
 
     assert "rose little in the last quarter: from 87.5 to 89.9" in told(0.1)
     assert "did not rise in the last quarter" in told(0.0)
@@ -138,7 +138,7 @@ def test_a_return_that_rose_a_little_is_not_said_to_have_stood_still(tmp_path):
 
 def test_a_faulty_run_names_the_root_cause_and_its_remedy_first(tmp_path):
     run = store(tmp_path, story({"train/approx_kl": 0.5}))
-    told = verdict(RunView(run))
+    told = verdict(DiagnosedRun(run))
     page, text = pages(run)
     assert "What limits it most likely: the policy jumps in every update" in told
     assert "--set algo.learning_rate=" in told
@@ -149,9 +149,9 @@ def test_a_faulty_run_names_the_root_cause_and_its_remedy_first(tmp_path):
 
 def test_a_crash_is_told_with_its_error(tmp_path):
     run = store(tmp_path, status="crashed", reason="DivergenceError: a weight became nan at 100 steps")
-    told = verdict(RunView(run))
+    told = verdict(DiagnosedRun(run))
     assert "It crashed: DivergenceError: a weight became nan at 100 steps." in told
-    assert RunView(run).diagnosis.roots[0].id == "nonfinite"
+    assert DiagnosedRun(run).diagnosis.roots[0].id == "nonfinite"
 
 
 @pytest.mark.parametrize("rows", [[], story(count=1), story(count=3)], ids=["none", "one", "three"])
@@ -274,7 +274,7 @@ def test_shares_count_by_the_time_they_are_shares_of_and_the_last_evaluation_cou
     assert facts.spent == pytest.approx({"env": 10 + 40, "update": 30, "eval": 70})
     assert facts.seconds == 150.0
     facts.run.append_event("spent", seconds={"start": 2.0, "video": 8.0, "track": 5.0, "other": 1.0})
-    again = RunView(facts.run)
+    again = DiagnosedRun(facts.run)
     assert sum(again.spent.values()) == pytest.approx(166.0)
     assert sum(share for _, share in time_split(again).parts) == pytest.approx(1.0)
     assert "Training took 200 steps and 2:30, 1:10 of it evaluating; with all around it 2:46." in verdict(
@@ -302,7 +302,7 @@ def test_shares_count_by_the_time_they_are_shares_of_and_the_last_evaluation_cou
 def test_what_ended_a_run_comes_first(tmp_path, reason, name, words):
     run = store(tmp_path, story({"time/env_share": 0.9, **FLAT}), status="crashed", reason=reason)
     run.append_event("error", text=reason, at={"file": "/home/me/my_env.py", "line": 12, "function": "step"})
-    facts = RunView(run)
+    facts = DiagnosedRun(run)
     first = facts.diagnosis.roots[0]
     assert (first.id, first.ended) == (name, True)
     assert "env_bound" in {alert.id for alert in facts.diagnosis.roots[1:]}
@@ -322,7 +322,7 @@ def test_a_process_that_is_gone_without_a_word_is_what_ended_the_run(tmp_path):
     info = json.loads((run.path / "run.json").read_text())
     info |= {"status": "running", "pid": 1, "process_start": "gone", "reason": None}
     (run.path / "run.json").write_text(json.dumps(info))
-    facts = RunView(run)
+    facts = DiagnosedRun(run)
     assert facts.diagnosis.roots[0].id == "killed"
     assert verdict(facts).startswith("It crashed: the process ended without a word.")
 
@@ -427,7 +427,7 @@ def test_a_report_of_thousands_of_records_stays_small(tmp_path):
 
 def test_live_rules_and_replayed_ones_give_the_same_report(tmp_path):
     facts = facts_of(tmp_path, story({"train/approx_kl": 0.5}))
-    again = RunView(facts.run)
+    again = DiagnosedRun(facts.run)
     assert [one.id for one in facts.diagnosis.roots] == [one.id for one in again.diagnosis.roots]
 
 
@@ -442,7 +442,9 @@ def test_rewards_are_audited(tmp_path):
     )
     nothing = {"policy": {}, "policy_metadata": {"spec": "{}"}, "trainer_arrays": {}, "trainer_state": {}}
     save_checkpoint(run, 1000, **nothing, meta={"reason": "end"}, extras={"rollout.csv": table.encode()})
-    told, figures, parts, charts = reward_audit(RunView(run, AlertTracker(make_context(), story()))).blocks
+    told, figures, parts, charts = reward_audit(
+        DiagnosedRun(run, AlertTracker(make_context(), story()))
+    ).blocks
     assert told.text == (
         "Of the last 100 stored steps 10.0% were rewarded (anything but 0); 3 different values, "
         "1 further than 4 standard deviations from the mean."
@@ -459,7 +461,7 @@ def test_rewards_are_audited(tmp_path):
 
 def test_the_command_repeats_what_was_decided_by_hand(tmp_path):
     run = store(tmp_path, config=make_config(algo={"gamma": 0.5}, seed=7))
-    assert train_command(RunView(run)) == (
+    assert train_command(DiagnosedRun(run)) == (
         "gymsolve train Story-v0:ppo --seed 7 --steps 100000 --set algo.gamma=0.5"
     )
 

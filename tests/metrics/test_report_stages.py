@@ -3,8 +3,8 @@
 from report_runs import store
 from stories import make_config, story
 
+from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.curves import archive_figures, return_figure
-from gymsolve.view.run_view import RunView
 
 STAGES = {
     "env": {"tasks": {"small": {}, "large": {"max_episode_steps": 9}}},
@@ -20,7 +20,7 @@ SCORED = {
 
 
 def test_returns_of_a_curriculum_say_that_they_are_those_of_its_last_stage(tmp_path):
-    chart = return_figure(RunView(store(tmp_path, config=make_config(**STAGES))))
+    chart = return_figure(DiagnosedRun(store(tmp_path, config=make_config(**STAGES))))
     assert [line.label for line in chart.lines] == [
         "training episodes of large, last 100: mean, smallest to largest",
         "evaluation of large: mean ± standard deviation",
@@ -31,7 +31,7 @@ def test_returns_of_a_curriculum_say_that_they_are_those_of_its_last_stage(tmp_p
 def test_scores_of_an_archive_are_about_what_the_returns_beside_them_are_about(tmp_path):
     def lines(name, columns, **changes):
         run = store(tmp_path / name, story(columns), config=make_config(**changes))
-        _, scores = archive_figures(RunView(run))
+        _, scores = archive_figures(DiagnosedRun(run))
         return [(line.label, line.points[0][1]) for line in scores.lines]
 
     returns = 20.0

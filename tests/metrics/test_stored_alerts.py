@@ -14,8 +14,8 @@ from gymsolve.doctor.diagnosis import explain_run, run_context
 from gymsolve.doctor.stored_alerts import alert_facts, read_alert
 from gymsolve.runs.process import identity
 from gymsolve.runs.run import Run
+from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.write import write_report
-from gymsolve.view.run_view import RunView
 
 BY_RULES = "the rules of this version"
 STORIES: dict[str, dict[str, Any]] = {
@@ -30,7 +30,7 @@ STORIES: dict[str, dict[str, Any]] = {
 
 def follow(run: Run, *, ended: bool = True) -> AlertTracker:
     """Feed a tracker as a training process does, and leave the same events."""
-    tracker = AlertTracker(run_context(run, RunView(run).config))
+    tracker = AlertTracker(run_context(run, DiagnosedRun(run).config))
     for row in run.iterate_metrics():
         for kind, alert in tracker.update(row):
             run.append_event(kind, env_steps=row["env_steps"], **alert_facts(alert))
@@ -42,7 +42,7 @@ def follow(run: Run, *, ended: bool = True) -> AlertTracker:
 
 def replay(run: Run) -> dict[str, Any]:
     """Everything that the rules find in the stored records."""
-    context = run_context(run, RunView(run).config)
+    context = run_context(run, DiagnosedRun(run).config)
     return explain_run(run, AlertTracker(context, run.iterate_metrics())).to_json()
 
 
@@ -56,7 +56,7 @@ def test_events_tell_how_the_tracker_ended(tmp_path: Path, name: str, status: st
     reason = "steps" if status == "finished" else "EnvFaultError: it broke."
     run = store(tmp_path, story(STORIES[name]), status=status, reason=reason)
     tracker = follow(run)
-    view = RunView(run)
+    view = DiagnosedRun(run)
     assert same(view.diagnosis.to_json(), replay(run))
     assert view.diagnosed_now == ""
     active = {alert.id for alert in tracker.alerts() if alert.active}
@@ -70,7 +70,7 @@ def test_a_running_run_is_told_by_its_events_so_far(tmp_path: Path, name: str) -
     info = run.info() | {"status": "running"} | identity()
     (run.path / "run.json").write_text(json.dumps(info))
     tracker = follow(run, ended=False)
-    view = RunView(run)
+    view = DiagnosedRun(run)
     assert view.diagnosed_now == ""
     told = {alert.id: alert for alert in view.diagnosis.alerts}
     for alert in tracker.alerts():
@@ -95,7 +95,7 @@ def test_what_the_events_do_not_tell_the_rules_do_and_it_is_said(tmp_path: Path,
         run.append_event("alerts", env_steps=0, alerts=7 if damage == "no list" else facts)
     if damage == "resumed":
         run.append_event("resumed", env_steps=0)
-    view = RunView(run)
+    view = DiagnosedRun(run)
     assert BY_RULES in view.diagnosed_now
     assert same(view.diagnosis.to_json(), replay(run))
     assert BY_RULES in view.findings.problems[-1]
@@ -104,7 +104,7 @@ def test_what_the_events_do_not_tell_the_rules_do_and_it_is_said(tmp_path: Path,
 
 def test_an_alert_comes_back_as_it_was_stored(tmp_path: Path) -> None:
     run = store(tmp_path, story(STORIES["not finite"]), status="crashed", reason="DivergenceError: nan")
-    alert = RunView(run).diagnosis.roots[0]
+    alert = DiagnosedRun(run).diagnosis.roots[0]
     assert math.isnan(alert.evidence.value)
     facts = json.loads(json.dumps(alert_facts(alert)).replace(": NaN", ": null"))
     assert repr(read_alert(facts)) == repr(alert)

@@ -97,3 +97,8 @@ def test_pages_ask_for_the_addresses_that_the_server_has() -> None:
     for path in own:
         literal = re.search(r"""[`'"]/(api|ws|runs?|compare|play|inspect)\b""", path.read_text())
         assert literal is None, f"{path.name} has an address of its own: {literal[0]}"
+
+
+def test_every_address_has_a_handler() -> None:
+    assert len({(route.method, route.path) for route in ROUTES}) == len(ROUTES)
+    assert all(callable(route.load()) for route in ROUTES)

@@ -1,29 +1,41 @@
 """Tools that act: start and steer runs, try remedies, write into the logbook."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gymsolve.answers import Answer
+from gymsolve.doctor.diagnose_run import ONLINE, diagnose_path
 from gymsolve.errors import UsageError
+from gymsolve.jobs.calls import call_command
 from gymsolve.jobs.request import RunRequest, spell_settings
 from gymsolve.mcp.playing import EPISODE
 from gymsolve.mcp.remembering import LOGBOOK
-from gymsolve.mcp.tool import Arguments, Home, Reply, Run, Tell, Told, Tool, refuse_given, shorten
-from gymsolve.service.agent_limits import Allowance, own_run, require_own, require_writing
+from gymsolve.mcp.tool import (
+    Arguments,
+    Env,
+    Record,
+    Reply,
+    Run,
+    Settings,
+    Tell,
+    Tool,
+    refuse_given,
+    shorten,
+)
+from gymsolve.runs.process import is_here
+from gymsolve.service.agent_limits import Allowance, Home, own_run, require_own, require_writing
+from gymsolve.service.start_requests import FixTrial, start_request
+from gymsolve.view.runs import stop_run
 
-Settings = Annotated[dict[str, Any], Field(description='Settings to change: {"algo.gamma": 0.98}')]
 _REFUSED = ("track",)
 """Settings that would send data elsewhere; a person decides on those."""
+_EXPLAINED = ("id", "severity", "title", "cause", "changes", "instead", "effect", "step", "active")
 _SHORT, _LONG = 400, 3000
 """Characters of one text in a diagnosis."""
 
 
 class Start(Arguments):
-    env: Annotated[
-        str, Field(description="ENV or ENV:VARIANT: a recipe, or any Gymnasium id (module:Id too)")
-    ]
+    env: Env
     set: Settings = Field(default_factory=dict)
     seed: Annotated[int | None, Field(ge=0)] = None
     steps: Annotated[int | None, Field(ge=1, description="Budget in environment steps")] = None
@@ -34,8 +46,7 @@ class Start(Arguments):
 
 
 def _start(home: Home, given: Start, tell: Tell) -> Reply:
-    from gymsolve.service.start_requests import start_request
-
+    """Start a training in the background; returns its id at once. Follow it with rl_run(wait=45)."""
     require_writing(home.limits)
     settings = spell_settings(_checked(given.set))
     request = RunRequest(
@@ -44,9 +55,9 @@ def _start(home: Home, given: Start, tell: Tell) -> Reply:
     return _begun(start_request(request, home, given.key))
 
 
-def _begun(started: Allowance) -> Told:
+def _begun(started: Allowance) -> Record:
     again = "Nothing new was started. " if started.already_started else ""
-    return Told(started.to_json(), f"{again}rl_run(run, wait=45) follows it.")
+    return Record(started.to_json(), f"{again}rl_run(run, wait=45) follows it.")
 
 
 def _checked(settings: dict[str, Any]) -> dict[str, Any]:
@@ -71,8 +82,7 @@ class Control(Arguments):
 
 
 def _control(home: Home, given: Control, tell: Tell) -> Reply:
-    from gymsolve.service.start_requests import start_request
-
+    """Stop, resume, extend or fork a run."""
     require_writing(home.limits)
     if given.action == "stop":
         refuse_given(given, "with action=stop", ("set", "steps", "seed", "key"))
@@ -84,17 +94,14 @@ def _control(home: Home, given: Control, tell: Tell) -> Reply:
     return _begun(start_request(request, home, given.key))
 
 
-def _stopped(home: Home, ref: str) -> Told:
-    from gymsolve.runs.process import is_here
-    from gymsolve.view.runs import stop_run
-
+def _stopped(home: Home, ref: str) -> Record:
     require_own(ref, home)
     asked = stop_run(ref, home.runs_dir)
     if not ref.startswith("group:") and not is_here(info := own_run(asked.run, home)[0].info()):
         where = f"It trains on {info['host']!r} and hears of it only if that machine shares this folder. "
     else:
         where = ""
-    return Told(asked.to_json(), f"{where}rl_run(run, wait=45) tells when it has ended.")
+    return Record(asked.to_json(), f"{where}rl_run(run, wait=45) tells when it has ended.")
 
 
 class Diagnose(Arguments):
@@ -107,69 +114,49 @@ class Diagnose(Arguments):
     key: Annotated[str | None, Field(max_length=100, description="Of try_fix, as in rl_start")] = None
 
 
-@dataclass(frozen=True)
-class Explained(Answer):
-    """What went wrong, causes first."""
-
-    run: str
-    env_steps: int
-    roots: list[dict[str, Any]]
-    consequences: list[str]
-    doubts: list[str]
-    problems: list[str]
-    next: str
-
-
 def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
+    """Why a run does not learn: root causes with evidence and remedy. try_fix measures the remedy."""
     if given.action == "try_fix":
-        from gymsolve.service.start_requests import FixTrial
-
         require_writing(home.limits)
         started = FixTrial(given.run, given.alert, given.seeds).start(home, given.key)
         return _begun(started) if isinstance(started, Allowance) else started
     refuse_given(given, "with action=explain", ("seeds", "key"))
     require_own(given.run, home)
-    told = _findings(home, given.run)
-    kept = ("id", "severity", "title", "cause", "changes", "instead", "effect", "step", "active")
-    fired = [*told["roots"], *told["consequences"]]
+    findings = _findings(home, given.run)
+    roots, consequences = findings["roots"], findings["consequences"]
     if given.alert is not None:
-        fired = [one for one in fired if one["id"] == given.alert]
-        if not fired:
+        roots = [alert for alert in (*roots, *consequences) if alert["id"] == given.alert]
+        if not roots:
             raise UsageError(f"the alert {given.alert!r} did not fire in this run.", where="alert")
-    shown = fired if given.alert is not None else told["roots"]
-    roots = [{name: one[name] for name in kept if one[name] != ""} | _evidence(one) for one in shown]
-    return Explained(
-        told["run"],
-        told["env_steps"],
-        shorten(roots, _LONG),
-        [f"{one['id']} (because of {one['because']})" for one in told["consequences"]],
-        [shorten(one, _SHORT) for one in told["lint"]],
-        [shorten(one, _SHORT) for one in told["problems"][:10]],
-        _advice(told),
-    )
+    facts = {
+        "run": findings["run"],
+        "env_steps": findings["env_steps"],
+        "roots": shorten([_explained(alert) for alert in roots], _LONG),
+        "consequences": [f"{alert['id']} (because of {alert['because']})" for alert in consequences],
+        "doubts": [shorten(doubt, _SHORT) for doubt in findings["lint"]],
+        "problems": [shorten(problem, _SHORT) for problem in findings["problems"][:10]],
+    }
+    return Record(facts, _advice(findings))
 
 
 def _findings(home: Home, ref: str) -> dict[str, Any]:
-    """What the rules say; W&B is asked by a process that can be ended."""
-    from gymsolve.doctor.diagnose_run import ONLINE, diagnose_path
-    from gymsolve.jobs.calls import call_command
-
+    """The findings of the rules; a process that can be ended asks W&B."""
     if ref.startswith(ONLINE):
-        found: dict[str, Any] = call_command(["diagnose", ref])
-        return found
+        answer: dict[str, Any] = call_command(["diagnose", ref])
+        return answer
     return diagnose_path(ref, home.runs_dir).to_json()
 
 
-def _evidence(alert: dict[str, Any]) -> dict[str, Any]:
-    told = {name: value for name, value in alert["evidence"].items() if value not in (None, "")}
-    return {"evidence": told}
+def _explained(alert: dict[str, Any]) -> dict[str, Any]:
+    evidence = {name: value for name, value in alert["evidence"].items() if value not in (None, "")}
+    return {name: alert[name] for name in _EXPLAINED if alert[name] != ""} | {"evidence": evidence}
 
 
-def _advice(told: dict[str, Any]) -> str:
-    if not told["roots"]:
+def _advice(findings: dict[str, Any]) -> str:
+    if not findings["roots"]:
         return "No alert fired: rl_metrics and rl_episode show what it does."
-    remedied = next((one["id"] for one in told["roots"] if one["changes"]), None)
-    if told["log"] != "gymsolve":
+    remedied = next((alert["id"] for alert in findings["roots"] if alert["changes"]), None)
+    if findings["log"] != "gymsolve":
         return "A log of another tool: remedies are in its own words."
     if remedied is None:
         return "No setting mends it: see `instead` and `cause`."
@@ -177,26 +164,9 @@ def _advice(told: dict[str, Any]) -> str:
 
 
 TOOLS = (
-    Tool(
-        "rl_start",
-        "Start a training in the background; returns its id at once. Follow it with rl_run(wait=45).",
-        Start,
-        _start,
-        writes=True,
-    ),
-    Tool(
-        "rl_control",
-        "Stop, resume, extend or fork a run.",
-        Control,
-        _control,
-        writes=True,
-    ),
-    Tool(
-        "rl_diagnose",
-        "Why a run does not learn: root causes with evidence and remedy. try_fix measures the remedy.",
-        Diagnose,
-        _diagnose,
-    ),
+    Tool("rl_start", Start, _start, writes=True),
+    Tool("rl_control", Control, _control, writes=True),
+    Tool("rl_diagnose", Diagnose, _diagnose),
     EPISODE,
     LOGBOOK,
 )

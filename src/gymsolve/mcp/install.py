@@ -1,7 +1,7 @@
-"""The configuration of hosts: what to write where, so that an agent starts the server by itself.
+"""Writes the configuration of hosts, so that an agent starts the server by itself.
 
-What is there stays, also what somebody added to our own entry (variables, time limits); a copy of the file as
-it was is kept beside it. A file that would not be understood afterwards is left alone.
+All other lines of a file stay, and so do lines that somebody added to our entry (variables, time limits). A
+copy of the file as it was is kept beside it. A file that cannot be parsed is left alone.
 """
 
 import json
@@ -29,17 +29,17 @@ _OURS = re.compile(r"^[ \t]*(?:command|args)[ \t]*=")
 
 @dataclass(frozen=True)
 class Installation:
-    """A change of one file that nobody has made yet."""
+    """A planned change of one file."""
 
     client: str
     path: Path
     text: str
     """The whole file as it would be."""
     changes: bool
-    """False if it says so already."""
+    """False if the file is like that already."""
 
     def write(self) -> Path | None:
-        """Write it; returns where the file as it was is kept, None if there was none."""
+        """Write the file; returns the copy of the earlier file, None if there was none."""
         kept, mode = None, None
         with os_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ class Installation:
 
 
 def plan_installation(client: str, words: list[str], home: Path | None = None) -> Installation:
-    """What to write for a client; `words` follow `gymsolve mcp`."""
+    """The change for a client; `words` follow `gymsolve mcp`."""
     if client not in CLIENTS:
         hint = did_you_mean(client, CLIENTS) or f"One of: {', '.join(CLIENTS)}."
         raise UsageError(f"there is no client {client!r}.", where="--client", hint=hint)
@@ -103,10 +103,10 @@ def _toml(client: str, path: Path, entry: dict[str, Any]) -> Installation:
     try:
         wanted = tomllib.loads(before)
         servers = wanted.setdefault("mcp_servers", {})
-        known = servers.get(_NAME)
-        if known is not None and known == {**known, **entry}:
+        stored = servers.get(_NAME)
+        if stored is not None and stored == {**stored, **entry}:
             return Installation(client, path, before, changes=False)
-        servers[_NAME] = {**(known or {}), **entry}
+        servers[_NAME] = {**(stored or {}), **entry}
         text = _with_section(before, ours)
         if tomllib.loads(text) != wanted:  # ours in a form of their own, such as an inline table
             raise _refused(path)
@@ -116,7 +116,7 @@ def _toml(client: str, path: Path, entry: dict[str, Any]) -> Installation:
 
 
 def _with_section(before: str, ours: str) -> str:
-    """The file with our two lines in our table; other lines of it stay."""
+    """The file with our two lines in our table; its other lines stay."""
     header = _HEADER.search(before)
     if header is None:
         gap = "" if not before or before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
@@ -130,7 +130,7 @@ def _with_section(before: str, ours: str) -> str:
 
 
 def _without(lines: list[str]) -> list[str]:
-    """Lines of a table but those of our two settings, whose values may take several."""
+    """The lines of a table without our two settings, whose values may take several lines."""
     kept, at = [], 0
     while at < len(lines):
         if not _OURS.match(lines[at]):

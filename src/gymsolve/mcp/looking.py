@@ -1,42 +1,21 @@
 """The tool that looks at one run: its state and what is new, its settings, events and report."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gymsolve.answers import Answer
 from gymsolve.errors import UsageError
-from gymsolve.mcp.tool import DATA, Arguments, Content, Home, Reply, Tell, Told, Tool, refuse_given, shorten
-from gymsolve.service.agent_limits import require_own
-
-if TYPE_CHECKING:
-    from gymsolve.service.run_changes import News
+from gymsolve.mcp.tool import DATA, Arguments, Content, Record, Reply, Tell, Tool, refuse_given, shorten
+from gymsolve.runs.files import read_file
+from gymsolve.service.agent_limits import Home, own_run, require_own
+from gymsolve.service.report import report_run
+from gymsolve.service.run_changes import News, wait_for
+from gymsolve.view.runs import get_run
 
 _EVENT_TEXT = 300
 _PAGE = 6000
 """Characters of a report at a time."""
-
-
-@dataclass(frozen=True)
-class RunSettings(Answer):
-    """Settings of a run, and who decided them."""
-
-    run: str
-    settings: dict[str, Any]
-    decided_by: dict[str, str]
-    next: str
-
-
-@dataclass(frozen=True)
-class RunEvents(Answer):
-    """The newest events of a run, and what of it could not be read."""
-
-    run: str
-    events: list[dict[str, Any]]
-    problems: list[str]
-    about: str
 
 
 class Look(Arguments):
@@ -52,6 +31,7 @@ class Look(Arguments):
 
 
 def _look(home: Home, given: Look, tell: Tell) -> Reply:
+    """State of a run and what is new; waits for news if asked to. Also its settings, events, report."""
     require_own(given.run, home)
     if given.detail != "report":
         refuse_given(given, f"with detail={given.detail}", ("offset",))
@@ -60,23 +40,17 @@ def _look(home: Home, given: Look, tell: Tell) -> Reply:
     refuse_given(given, f"with detail={given.detail}", ("wait", "until", "since"))
     if given.detail == "report":
         return _report(home, given)
-    from gymsolve.view.runs import get_run
-
-    told = get_run(given.run, home.runs_dir)
+    details = get_run(given.run, home.runs_dir)
     if given.detail == "events":
-        return RunEvents(
-            told.id, [shorten(one, _EVENT_TEXT) for one in told.events], told.problems[:20], DATA
-        )
-    wanted = {
-        path: source
-        for path, source in told.provenance.items()
-        if given.detail == "all_settings" or source != "default"
-    }
-    values = {path: shorten(_value(told.config, path), _EVENT_TEXT) for path in wanted}
-    more = "rl_catalog(kind=settings, query) explains one."
-    if given.detail == "all_settings":
-        return RunSettings(told.id, values, {}, more)
-    return RunSettings(told.id, values, wanted, f"detail=all_settings also has the defaults; {more}")
+        events = [shorten(event, _EVENT_TEXT) for event in details.events]
+        return Record({"run": details.id, "events": events, "problems": details.problems[:20], "about": DATA})
+    decided, following = details.provenance, "rl_catalog(kind=settings, query) explains one."
+    if given.detail == "settings":
+        decided = {path: source for path, source in decided.items() if source != "default"}
+        following = f"detail=all_settings also has the defaults; {following}"
+    values = {path: shorten(_value(details.config, path), _EVENT_TEXT) for path in decided}
+    decided_by = decided if given.detail == "settings" else {}
+    return Record({"run": details.id, "settings": values, "decided_by": decided_by}, following)
 
 
 def _value(config: Any, path: str) -> Any:
@@ -86,16 +60,14 @@ def _value(config: Any, path: str) -> Any:
 
 
 def _news(home: Home, given: Look, tell: Tell) -> Reply:
-    from gymsolve.service.run_changes import wait_for
-
-    def heard(news: "News") -> None:
+    def heard(news: News) -> None:
         tell(news.env_steps, news.steps or 0, f"{news.run}: {news.status}")
 
     news = wait_for(given.run, given.since, given.wait, given.until, home.runs_dir, tell=heard)
-    return Told(news.to_json(), _following(news))
+    return Record(news.to_json(), _following(news))
 
 
-def _following(news: "News") -> str:
+def _following(news: News) -> str:
     if news.trying is not None:
         return "rl_run(run, wait=45) again: a remedy is being tried."
     if news.status == "running":
@@ -108,29 +80,19 @@ def _following(news: "News") -> str:
 
 
 def _report(home: Home, given: Look) -> Reply:
-    from gymsolve.runs.files import read_file
-    from gymsolve.service.agent_limits import own_run
-
     run, _ = own_run(given.run, home)
     page = run.path / "report.md"
     if not home.limits.read_only:
-        from gymsolve.service.report import report_run
-
         page = Path(report_run(run.id, home.runs_dir).markdown)
     elif not page.exists():
         return Content("No report was written yet, and this server writes none.")
     text = read_file(page).decode(errors="replace")
     if given.offset and given.offset >= len(text):
         raise UsageError(f"the report has {len(text):,} characters.", where="offset")
-    shown = text[given.offset : given.offset + _PAGE]
-    left = len(text) - given.offset - len(shown)
-    following = f"\n[{left:,} more characters: offset={given.offset + len(shown)}]" if left else ""
-    return Content(f"[Report of {run.id}. {DATA}]\n{shown}{following}")
+    part = text[given.offset : given.offset + _PAGE]
+    left = len(text) - given.offset - len(part)
+    following = f"\n[{left:,} more characters: offset={given.offset + len(part)}]" if left else ""
+    return Content(f"[Report of {run.id}. {DATA}]\n{part}{following}")
 
 
-LOOK = Tool(
-    "rl_run",
-    "State of a run and what is new; waits for news if asked to. Also its settings, events, report.",
-    Look,
-    _look,
-)
+LOOK = Tool("rl_run", Look, _look)

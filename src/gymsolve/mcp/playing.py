@@ -1,13 +1,24 @@
-"""The tool that plays: an episode as a table, as frames, and as the network sees it; or many, as figures."""
+"""The tool that plays: one episode as a table, frames and inputs of the network, or many as figures."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from gymsolve.jobs.calls import TookTooLongError
-from gymsolve.mcp.tool import Arguments, Content, Home, Reply, Run, Tell, Tool, cut, refuse_given
-from gymsolve.service.agent_limits import own_run, require_disk, require_writing
+from gymsolve.apps.inspector.episode_answers import (
+    EpisodeWish,
+    contact_sheet,
+    episode_rows,
+    open_episode,
+    read_episode,
+    seen_at,
+)
+from gymsolve.jobs.calls import TookTooLongError, call_command
+from gymsolve.jobs.request import flag_words
+from gymsolve.mcp.tool import Arguments, Content, Reply, Run, Tell, Tool, cut, refuse_given
+from gymsolve.runs.inspections import list_inspections
+from gymsolve.service.agent_limits import Home, own_run, require_disk, require_writing
 from gymsolve.text import number
+from gymsolve.view.pictures import draw_seen
 
 if TYPE_CHECKING:
     from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
@@ -19,7 +30,7 @@ _MOST_NUMBERS = 64
 _MOST_STORED = 10
 _HOW: dict[bool | None, list[str]] = {None: [], True: ["--stochastic"], False: ["--deterministic"]}
 _PICTURES = 2
-"""Of what the network sees."""
+"""Pictures of inputs of the network in one answer."""
 
 
 class Episode(Arguments):
@@ -41,12 +52,11 @@ class Episode(Arguments):
 
 
 def _episode(home: Home, given: Episode, tell: Tell) -> Reply:
-    from gymsolve.apps.inspector.episode_answers import EpisodeWish, open_episode, read_episode
-
+    """Play an episode of a run and look at it: steps as a table, frames as one picture."""
     run, checkpoint = own_run(given.run, home)
     if given.stored is not None:
         refuse_given(given, "with stored", ("seed", "stochastic", "task", "most_steps", "episodes"))
-        return _told(run, read_episode(run, given.stored), given)
+        return _content(run, read_episode(run, given.stored), given)
     require_writing(home.limits)  # it leaves the episode in the run
     require_disk(home.limits, run.path.parent)
     if given.episodes > 1:
@@ -56,32 +66,27 @@ def _episode(home: Home, given: Episode, tell: Tell) -> Reply:
     camera = given.frames > 0
     wish = EpisodeWish(checkpoint, given.seed, given.stochastic, given.task, given.most_steps, camera)
     try:
-        return _told(run, open_episode(run, wish), given)
+        return _content(run, open_episode(run, wish), given)
     except TookTooLongError as error:
         error.hint = "Ask for less: frames=0 draws nothing, a smaller most_steps ends it sooner."
         raise
 
 
-def _told(run: "StoredRun", episode: "InspectedEpisode", given: Episode) -> Content:
-    from gymsolve.apps.inspector.episode_answers import contact_sheet
-    from gymsolve.runs.inspections import list_inspections
-
+def _content(run: "StoredRun", episode: "InspectedEpisode", given: Episode) -> Content:
     lines = _table(episode, given)
     pictures = _seen(episode, given.first_step, lines) if given.seen else ()
     if given.frames:
         sheet, states = contact_sheet(episode, given.frames)
         pictures = (sheet, *pictures) if sheet else pictures
-        shown = f"The picture shows states {', '.join(map(str, states))}, left to right, top to bottom."
-        lines.append(shown if sheet else "This environment gives no picture.")
-    others = [one.name for one in list_inspections(run) if one.name != episode.stored.name]
+        caption = f"The picture shows states {', '.join(map(str, states))}, left to right, top to bottom."
+        lines.append(caption if sheet else "This environment gives no picture.")
+    others = [stored.name for stored in list_inspections(run) if stored.name != episode.stored.name]
     if others:
         lines.append(f"Other stored episodes of the run: {', '.join(others[:_MOST_STORED])}")
     return Content(cut("\n".join(lines), "Ask for fewer rows."), pictures)
 
 
 def _table(episode: "InspectedEpisode", given: Episode) -> list[str]:
-    from gymsolve.apps.inspector.episode_answers import episode_rows
-
     facts, length, first = episode.facts, len(episode), given.first_step
     played = facts.get("task") or next(iter(episode.spec.tasks), None)  # without a name, the first
     task = f", task {played}" if played else ""
@@ -96,8 +101,8 @@ def _table(episode: "InspectedEpisode", given: Episode) -> list[str]:
     lines.append("  ".join(rows[0]))
     lines += ["  ".join(_cell(name, value) for name, value in row.items()) for row in rows]
     left = length - first - len(rows)
-    told = f"first_step={first + len(rows)}, stored={episode.stored.name}"
-    return [*lines, *([f"{left} more steps: {told}."] if left > 0 else [])]
+    following = f"first_step={first + len(rows)}, stored={episode.stored.name}"
+    return [*lines, *([f"{left} more steps: {following}."] if left > 0 else [])]
 
 
 def _cell(name: str, value: Any) -> str:
@@ -107,49 +112,34 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _seen(episode: "InspectedEpisode", state: int, lines: list[str]) -> tuple[bytes, ...]:
-    """Say what the network sees in a state, and draw its pictures, a tile per channel."""
-    from gymsolve.apps.inspector.episode_answers import seen_at
-    from gymsolve.view.pictures import draw_seen
-
+    """Add lines on the inputs of the network in a state; the inputs that are images as pictures."""
     entries = seen_at(episode, state)
     lines.append(f"What the network sees at step {state}:")
-    for one in entries:
-        if one.is_picture:
-            lines.append(f"  {one.entry}: a picture of its own, a tile per channel")
+    for entry in entries:
+        if entry.is_picture:
+            lines.append(f"  {entry.entry}: a picture of its own, a tile per channel")
             continue
-        lines.append(f"  {one.entry}: {_listed(one.given.ravel())}")
-        if one.taken is not None:
-            lines.append(f"  {one.entry}, as it is scaled: {_listed(one.taken.ravel())}")
-    return tuple(draw_seen(one.given) for one in entries if one.is_picture)[:_PICTURES]
+        lines.append(f"  {entry.entry}: {_listed(entry.given.ravel())}")
+        if entry.taken is not None:
+            lines.append(f"  {entry.entry}, as it is scaled: {_listed(entry.taken.ravel())}")
+    return tuple(draw_seen(entry.given) for entry in entries if entry.is_picture)[:_PICTURES]
 
 
 def _listed(values: "Array") -> str:
-    shown = ", ".join(number(float(value)) for value in values[:_MOST_NUMBERS])
-    return shown + (f" … ({values.size} numbers)" if values.size > _MOST_NUMBERS else "")
+    listed = ", ".join(number(float(value)) for value in values[:_MOST_NUMBERS])
+    return listed + (f" … ({values.size} numbers)" if values.size > _MOST_NUMBERS else "")
 
 
 def _evaluate(run: "StoredRun", checkpoint: str | None, given: Episode) -> Reply:
-    from gymsolve.jobs.calls import call_command
-    from gymsolve.jobs.request import flag_words
-
     ref = f"{run.path}@{checkpoint}" if checkpoint else str(run.path)
     words = ["eval", ref, "--episodes", str(given.episodes), *flag_words("--seed", given.seed)]
-    told = call_command([*words, *_HOW[given.stochastic]])
-    shown = {name: value for name, value in told.items() if not isinstance(value, list | dict)}
-    shown |= {f"mean of {task}": mean for task, mean in (told.get("tasks") or {}).items()}
-    if told["faults"]:
-        shown["fault"] = told["faults"][0]
-    return Content(cut("\n".join(f"{name}: {_figure(value)}" for name, value in shown.items()), ""))
+    result = call_command([*words, *_HOW[given.stochastic]])
+    figures = {name: value for name, value in result.items() if not isinstance(value, list | dict)}
+    figures |= {f"mean of {task}": mean for task, mean in (result.get("tasks") or {}).items()}
+    if result["faults"]:
+        figures["fault"] = result["faults"][0]
+    texts = {name: number(value) if isinstance(value, float) else value for name, value in figures.items()}
+    return Content(cut("\n".join(f"{name}: {text}" for name, text in texts.items()), ""))
 
 
-def _figure(value: Any) -> str:
-    return number(value) if isinstance(value, float) else str(value)
-
-
-EPISODE = Tool(
-    "rl_episode",
-    "Play an episode of a run and look at it: steps as a table, frames as one picture.",
-    Episode,
-    _episode,
-    writes=True,
-)
+EPISODE = Tool("rl_episode", Episode, _episode, writes=True)

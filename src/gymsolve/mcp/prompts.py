@@ -1,4 +1,4 @@
-"""What agents read, from `texts/`: instructions of the server, prompts, a skill for agents with a shell."""
+"""Texts for agents, from `texts/`: instructions of the server, prompts, a skill for agents with a shell."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +21,7 @@ PROMPTS = (
     Prompt("explain_run", "Explain a run", "run", "A run"),
     Prompt("why_not_learning", "Find out why a run does not learn", "run", "A run"),
     Prompt("next_tasks", "Propose the next learning tasks", "goal", "What the person wants to reach"),
-    Prompt(
-        "night_shift",
-        "Work unattended until morning",
-        "goal",
-        "What the person wants to reach",
-    ),
+    Prompt("night_shift", "Work unattended until morning", "goal", "What the person wants to reach"),
 )
 
 

@@ -1,7 +1,7 @@
 """The MCP server: tools, resources and prompts; `transports.py` connects it.
 
-Calls run in threads. Whatever they start has a process and a session of its own, so that it outlives the
-server. Errors are results that name the fix; nothing that a tool meets ends the server.
+Calls run in threads. Trainings that they start have a process and a session of their own and outlive the
+server. Errors are results that name the fix; no error of a tool ends the server.
 """
 
 import base64
@@ -26,9 +26,10 @@ from gymsolve.errors import GymsolveError, UnknownRunError, did_you_mean
 from gymsolve.jobs.cancellation import wanted_until
 from gymsolve.mcp import acting, reading
 from gymsolve.mcp.prompts import PROMPTS, Prompt, read_text
-from gymsolve.mcp.tool import Content, Home, Reply, Tool, read_arguments, shorten
+from gymsolve.mcp.tool import Content, Reply, Tool, read_arguments, shorten
 from gymsolve.runs.files import os_sentence, read_file
-from gymsolve.service.agent_limits import own_run
+from gymsolve.service.agent_limits import Home, own_run
+from gymsolve.view.diagnosed_run import DiagnosedRun
 
 TOOLS: tuple[Tool, ...] = (*reading.TOOLS, *acting.TOOLS)
 _PARTS = ("config", "alerts", "report")
@@ -48,7 +49,7 @@ def make_server(home: Home) -> Server[Any]:
         return await _call(home, context, params.name, params.arguments or {})
 
     async def list_prompts(context: Context, params: Any) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=[_prompt(one) for one in PROMPTS])
+        return types.ListPromptsResult(prompts=[_prompt(prompt) for prompt in PROMPTS])
 
     async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         return _filled(params.name, params.arguments or {})
@@ -61,11 +62,11 @@ def make_server(home: Home) -> Server[Any]:
         return types.ListResourcesResult(resources=pages)
 
     async def list_templates(context: Context, params: Any) -> types.ListResourceTemplatesResult:
-        found = [
+        templates = [
             types.ResourceTemplate(uri_template=f"run://{{run}}/{part}", name=f"{part} of a run")
             for part in _PARTS
         ]
-        return types.ListResourceTemplatesResult(resource_templates=found)
+        return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def read_resource(
         context: Context, params: types.ReadResourceRequestParams
@@ -100,10 +101,10 @@ def _described(tool: Tool) -> types.Tool:
 
 
 async def _call(home: Home, context: Context, name: str, given: dict[str, Any]) -> types.CallToolResult:
-    tool = next((one for one in TOOLS if one.name == name), None)
+    tool = next((tool for tool in TOOLS if tool.name == name), None)
     try:
         if tool is None:
-            names = [one.name for one in TOOLS]
+            names = [tool.name for tool in TOOLS]
             near = did_you_mean(name, names) or f"There are: {', '.join(names)}."
             raise GymsolveError(f"there is no tool {name!r}.", hint=near)
         arguments = read_arguments(tool, given)
@@ -123,7 +124,7 @@ async def _call(home: Home, context: Context, name: str, given: dict[str, Any]) 
 
 
 async def _worked(work: Callable[[], Reply]) -> Reply:
-    """What a thread comes to; if the client cancels, the thread is told to end what it has started."""
+    """The reply that a thread computes; if the client cancels, the thread ends the processes it started."""
     gone = threading.Event()
 
     def wanted() -> Reply:
@@ -138,7 +139,7 @@ async def _worked(work: Callable[[], Reply]) -> Reply:
 
 @cache
 def _threads() -> anyio.CapacityLimiter:
-    """Calls that wait must not keep others from being answered."""
+    """The number of threads is large, so that calls that wait do not hold up others."""
     return anyio.CapacityLimiter(_MOST_CALLS)
 
 
@@ -163,9 +164,11 @@ def _prompt(prompt: Prompt) -> types.Prompt:
 
 
 def _filled(name: str, given: dict[str, str]) -> types.GetPromptResult:
-    prompt = next((known for known in PROMPTS if known.name == name), None)
+    prompt = next((prompt for prompt in PROMPTS if prompt.name == name), None)
     if prompt is None:
-        raise MCPError(_INVALID, f"there is no prompt {name!r}: {', '.join(known.name for known in PROMPTS)}")
+        raise MCPError(
+            _INVALID, f"there is no prompt {name!r}: {', '.join(prompt.name for prompt in PROMPTS)}"
+        )
     if set(given) != {prompt.argument}:
         raise MCPError(_INVALID, f"the prompt {name!r} takes {prompt.argument!r} alone")
     text = read_text(prompt.name).replace(f"{{{prompt.argument}}}", given[prompt.argument])
@@ -181,7 +184,7 @@ def _docs() -> list[Path]:
 def _resource(home: Home, uri: str) -> str:
     kind, _, rest = uri.partition("://")
     if kind == "docs":
-        page = next((known for known in _docs() if known.stem == rest), None)
+        page = next((page for page in _docs() if page.stem == rest), None)
         if page is not None:
             return page.read_text(encoding="utf-8")
     run, _, part = rest.partition("/")
@@ -203,8 +206,6 @@ def _part(home: Home, ref: str, part: str) -> str:
         page = run.path / "report.md"
         written = os.path.lexists(page)
         return read_file(page).decode(errors="replace") if written else "No report was written yet."
-    from gymsolve.view.run_view import RunView
-
-    findings = RunView(run).findings.to_json()
-    shown = ("run", "env_steps", "roots", "consequences", "lint", "problems")
-    return json.dumps({name: findings[name] for name in shown}, ensure_ascii=False, indent=1)
+    findings = DiagnosedRun(run).findings.to_json()
+    names = ("run", "env_steps", "roots", "consequences", "lint", "problems")
+    return json.dumps({name: findings[name] for name in names}, ensure_ascii=False, indent=1)

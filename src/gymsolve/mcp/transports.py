@@ -1,4 +1,4 @@
-"""How clients reach the server: over standard input and output, or over HTTP on this machine."""
+"""Connects clients to the server: over standard input and output, or over HTTP on this machine."""
 
 import hmac
 import os
@@ -11,7 +11,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from gymsolve.mcp.server import make_server
-from gymsolve.mcp.tool import Home
+from gymsolve.service.agent_limits import Home
 
 _ORPHAN_SECONDS = 2.0
 _SCHEME = b"bearer "
@@ -31,7 +31,7 @@ async def _over_stdio(home: Home) -> None:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Hosts that are killed leave their servers behind; without a client this one has nothing to do."""
+    """End this process when its parent is gone: a host that is killed does not end its servers."""
 
     def watch() -> None:
         while os.getppid() == parent:

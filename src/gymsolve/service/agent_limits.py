@@ -1,6 +1,6 @@
-"""What agents may spend: limits that a person sets and that every start by an agent keeps to.
+"""Limits that a person sets, and that every start by an agent keeps to.
 
-`agent_usage.py` knows what was spent. Seconds that are left are shared by runs that may train at the same
+`agent_usage.py` counts the use. Seconds that are left are shared by runs that may train at the same
 time, unless a run asks for its own (`max_seconds`), so that runs side by side do not spend them twice.
 """
 
@@ -35,7 +35,7 @@ _OTHERS = 25.0
 
 @dataclass(frozen=True)
 class Limits:
-    """What a person allows agents; None is no limit."""
+    """Limits of agents; None is no limit."""
 
     steps: int | None = None
     """Environment steps of all runs within 24 hours."""
@@ -50,17 +50,17 @@ class Limits:
 
 @dataclass(frozen=True)
 class Home:
-    """Where a server works, and what it may."""
+    """The runs folder of a server, and its limits."""
 
     runs_dir: str | None
     limits: Limits
     by: str = "agent"
-    """Who signs entries of the logbook."""
+    """The author of its entries in the logbook."""
 
 
 @dataclass(frozen=True)
 class Spent(Answer):
-    """What agents have used of their limits within 24 hours, with what running runs may still use."""
+    """The use of the limits within 24 hours, with all that running runs may still use."""
 
     steps: int
     hours: float
@@ -71,27 +71,27 @@ class Spent(Answer):
 
 @dataclass(frozen=True)
 class Allowance(Answer):
-    """A run that an agent has, and what is left to it."""
+    """A run that was started within the limits, and the use of the limits."""
 
     run: str
     already_started: bool
-    """True if the key had been used: this is the run of that time, and nothing was started."""
+    """True if an earlier request with this key started the run, and this one started nothing."""
     spent: Spent
 
 
 @dataclass(frozen=True)
 class Request:
-    """What somebody wants to train."""
+    """A request to train, and its size."""
 
     words: Sequence[str]
-    """As a command: a key stands for one request."""
+    """The command; two requests with one key must have the same."""
     steps: int
     begun: int | None = 0
     """Steps that a run which goes on has behind it; None for trials and seeds, which are other runs."""
     at_once: int = 1
     """Runs that train at a time."""
     seconds: float | None = None
-    """That it asks for itself; None takes its share of what is left."""
+    """Seconds that it asks for; None for its share of the hours that are left."""
     trained: float = 0.0
     """Seconds of training that it has behind it."""
 
@@ -101,16 +101,16 @@ class Request:
 
 @dataclass(frozen=True)
 class Room:
-    """What a start may take."""
+    """The time that is left for a start."""
 
     seconds: float | None
-    """That the run may train; None for no limit."""
+    """Seconds that the run may train; None for no limit."""
     patience: float
     """Seconds until it must have begun."""
 
 
 def read_spent(limits: Limits, runs_dir: Path | str | None = None) -> Spent:
-    """The account as it stands."""
+    """The use of the limits now."""
     used = read_usage(runs_dir)
     return Spent(used.steps, round(used.seconds / 3600, 2), used.running, asdict(limits))
 
@@ -123,7 +123,7 @@ def own_run(ref: str, home: Home) -> tuple[Run, str | None]:
 
 
 def require_own(ref: str, home: Home) -> None:
-    """Refuse a path that leads to a run elsewhere: whoever lists the runs there writes an index."""
+    """Refuse a path to a run of another folder, since listing the runs there would write an index."""
     path, folder = Path(split_ref(ref)[0]), runs_folder(home.runs_dir)
     if holds_run(path) and (path.resolve().parent != folder.resolve() or path.is_symlink()):
         raise UsageError(
@@ -139,20 +139,20 @@ def start_within(
     key: str | None = None,
     runs_dir: Path | str | None = None,
 ) -> Allowance:
-    """Start it if the limits allow that; a `key` that was used before gives the run of that time."""
+    """Start a run if the limits allow it; a `key` that was used before gives the run of that request."""
     require_writing(limits)
     folder, ends = make_folder(runs_folder(runs_dir)), time.monotonic() + _PATIENCE
     try:
         with locked(folder / _LOCK, timeout=_OTHERS):  # two clients with one key must not both start
-            known = next((one for one in read_account(runs_dir) if key and one.key == key), None)
-            if known is None:
+            earlier = next((entry for entry in read_account(runs_dir) if key and entry.key == key), None)
+            if earlier is None:
                 run = _begin(limits, begin, request, ends, key, folder)
     except HeldError as error:
-        told = "other runs are being started, and nothing was started for this call."
-        raise UsageError(told, hint="Call again, with the same key.") from error
-    if known is not None:
-        run = _same(known, request)
-    return Allowance(run, known is not None, read_spent(limits, runs_dir))
+        text = "other runs are being started, and nothing was started for this call."
+        raise UsageError(text, hint="Call again, with the same key.") from error
+    if earlier is not None:
+        run = _same(earlier, request)
+    return Allowance(run, earlier is not None, read_spent(limits, runs_dir))
 
 
 def _begin(
@@ -164,44 +164,32 @@ def _begin(
     folder: Path,
 ) -> str:
     seconds = _require_room(limits, request, folder)
-    asked = now()
+    asked_at = now()
     started = begin(Room(seconds, round(ends - time.monotonic())))
     maker = None if request.begun is not None else identity(started.pid)
-    append_start(
-        folder,
-        Entry(
-            asked,
-            key,
-            started.run,
-            request.steps,
-            request.begun,
-            seconds,
-            request.trained,
-            request.digest(),
-            maker,
-        ),
-    )
+    sizes = request.steps, request.begun, seconds, request.trained
+    append_start(folder, Entry(asked_at, key, started.run, *sizes, request.digest(), maker))
     return started.run
 
 
-def _same(known: Entry, request: Request) -> str:
-    if known.asked not in (None, request.digest()):
+def _same(earlier: Entry, request: Request) -> str:
+    if earlier.asked not in (None, request.digest()):
         raise UsageError(
-            f"the key {known.key!r} was used for another request, which gave {known.run}.",
+            f"the key {earlier.key!r} was used for another request, which gave {earlier.run}.",
             where="key",
             hint="Take a new key for a new request.",
         )
-    return known.run
+    return earlier.run
 
 
 def require_writing(limits: Limits) -> None:
-    """Refuse whatever changes something, where a person allowed to look only."""
+    """Refuse a change where the server may only read."""
     if limits.read_only:
         raise UsageError("this server only reads.", hint="Whoever started it can leave out --read-only.")
 
 
 def require_disk(limits: Limits, folder: Path) -> None:
-    """Refuse whatever needs room on the disk, where there is none left."""
+    """Refuse to write where the disk, or the share of it that a person allows, is full."""
     free = shutil.disk_usage(folder).free / 1e9
     used = _size(folder) / 1e9 if limits.disk is not None else 0.0
     if free < _LEAST_DISK or (limits.disk is not None and used > limits.disk):
@@ -235,17 +223,16 @@ def _require_room(limits: Limits, request: Request, folder: Path) -> float | Non
         return None
     left_over = limits.hours * 3600 - used.seconds
     if left_over <= _LEAST_SECONDS:
-        told = (
-            f"the {limits.hours:g} hours of training within 24 hours are spent, or kept for runs that train."
-        )
-        raise UsageError(told, hint="Wait until one has ended, or ask whoever set them.")
+        spent = f"the {limits.hours:g} hours of training within 24 hours are spent"
+        hint = "Wait until one has ended, or ask whoever set them."
+        raise UsageError(f"{spent}, or kept for runs that train.", hint=hint)
     if request.seconds is not None:
         return min(request.seconds, left_over)
     return left_over * min(1.0, request.at_once / max(1, (limits.runs or 1) - len(used.running)))
 
 
 def _size(folder: Path) -> int:
-    """Bytes of all files; what is deleted meanwhile takes none."""
+    """Bytes of all files; a file that is deleted meanwhile counts as empty."""
     total = 0
     for path in folder.rglob("*"):
         try:

@@ -1,4 +1,4 @@
-"""What agents have spent: `agents.jsonl` beside the runs has a line for every start and resume by an agent.
+"""The use that agents made of their limits: `agents.jsonl` has a line for every start and resume by an agent.
 
 Steps and hours of the last 24 hours count, whichever server started what. A run counts with the steps and
 seconds that it may still take; once it has ended, with those that it took. Trials of a remedy and the seeds
@@ -30,20 +30,20 @@ class Entry:
     key: str | None
     run: str
     steps: int
-    """That it may take."""
+    """Environment steps that it may take."""
     begun: int | None
     """Steps that the run had behind it; None for trials and seeds, which are other runs."""
     seconds: float | None = None
-    """That it may train; None for no limit."""
+    """Seconds that it may train; None for no limit."""
     trained: float = 0.0
     """Seconds of training that the run had behind it."""
     asked: str | None = None
-    """A digest of what was asked for: a key stands for one request."""
+    """A digest of the request, since a key stands for one request."""
     process: dict[str, Any] | None = None
-    """Of trials and seeds: who makes them."""
+    """The process that makes trials or seeds."""
 
     def is_trying(self, folder: Path) -> bool:
-        """Are they still being made?"""
+        """Is their process alive?"""
         return self.process is not None and is_alive(self.process, folder / self.run)
 
 
@@ -63,41 +63,42 @@ def append_start(folder: Path, entry: Entry) -> None:
 
 def read_account(runs_dir: Path | str | None) -> list[Entry]:
     """All lines that can be read, oldest first."""
-    known = [one.name for one in fields(Entry)]
+    names = {field.name for field in fields(Entry)}
     rows = read_records(runs_folder(runs_dir) / _ACCOUNT, _fits).rows
-    return [Entry(**{name: row[name] for name in known if name in row}) for row in rows]
+    return [Entry(**{name: value for name, value in row.items() if name in names}) for row in rows]
 
 
 def newest_trials(run: str, runs_dir: Path | str | None) -> Entry | None:
     """The newest trials of a run's remedies that an agent asked for."""
-    asked = [one for one in read_account(runs_dir) if one.begun is None and one.run == run]
+    asked = [entry for entry in read_account(runs_dir) if entry.begun is None and entry.run == run]
     return asked[-1] if asked else None
 
 
 def read_usage(runs_dir: Path | str | None) -> Usage:
-    """What the last 24 hours took."""
+    """The use of the last 24 hours."""
     folder = runs_folder(runs_dir)
-    runs = {one.id: one for one in list_runs(runs_dir)}
+    runs = {run.id: run for run in list_runs(runs_dir)}
     since = (datetime.now(UTC) - _WINDOW).isoformat()
-    entries = [one for one in read_account(runs_dir) if one.time >= since]
-    trying = [one for one in entries if one.is_trying(folder)]
-    seconds = sum(_seconds(one, entries[index + 1 :], runs) for index, one in enumerate(entries))
+    entries = [entry for entry in read_account(runs_dir) if entry.time >= since]
+    trying = [entry for entry in entries if entry.is_trying(folder)]
+    seconds = sum(_seconds(entry, entries[index + 1 :], runs) for index, entry in enumerate(entries))
     seconds += _trial_seconds(entries, runs) + sum(
-        max(0.0, (one.seconds or 0.0) - _age(one)) for one in trying
+        max(0.0, (entry.seconds or 0.0) - _age(entry)) for entry in trying
     )
-    return Usage(sum(_steps(one, runs.get(one.run)) for one in entries), seconds, _running(runs, trying))
+    steps = sum(_steps(entry, runs.get(entry.run)) for entry in entries)
+    return Usage(steps, seconds, _running(runs, trying))
 
 
 def _running(runs: Mapping[str, RunSummary], trying: list[Entry]) -> list[str]:
-    makers = {one.run for one in trying}
-    training = [one for one in runs.values() if one.status == "running"]
-    apart = [one.id for one in training if not (one.is_trial and _maker(one) in makers)]
-    idle = makers - {_maker(one) for one in training if not one.is_trial}
+    makers = {entry.run for entry in trying}
+    training = [run for run in runs.values() if run.status == "running"]
+    apart = [run.id for run in training if not (run.is_trial and _maker(run) in makers)]
+    idle = makers - {_maker(run) for run in training if not run.is_trial}
     return [*apart, *(name if name.startswith(GROUP) else f"trials of {name}" for name in sorted(idle))]
 
 
 def _maker(run: RunSummary) -> str:
-    """What the account calls whoever makes a trial or a seed; "" for other runs."""
+    """The name in the account of the starter of a trial or a seed; "" for other runs."""
     if run.is_trial:
         return str((run.parent or {}).get("run", ""))
     return f"{GROUP}{run.group}" if run.group else ""
@@ -110,11 +111,11 @@ def _steps(entry: Entry, run: RunSummary | None) -> int:
 
 
 def _seconds(entry: Entry, later: list[Entry], runs: Mapping[str, RunSummary]) -> float:
-    """Of a run's sitting; the next one knows how long the run had trained by then."""
+    """Seconds of one sitting of a run; the next sitting knows how long the run had trained by then."""
     run = runs.get(entry.run)
     if run is None or entry.begun is None:
         return 0.0
-    following = next((one for one in later if one.run == entry.run and one.begun is not None), None)
+    following = next((other for other in later if other.run == entry.run and other.begun is not None), None)
     if following is not None:
         return max(0.0, following.trained - entry.trained)
     passed = _since(entry.time, run)
@@ -122,13 +123,13 @@ def _seconds(entry: Entry, later: list[Entry], runs: Mapping[str, RunSummary]) -
 
 
 def _trial_seconds(entries: list[Entry], runs: Mapping[str, RunSummary]) -> float:
-    """Of all trials of a run since an agent first asked for some of it, and of the seeds of its groups."""
+    """Seconds of the trials of a run since an agent first asked for some, and of the seeds of groups."""
     asked: dict[str, str] = {}
-    for one in entries:
-        if one.begun is None:
-            asked.setdefault(one.run, one.time)
+    for entry in entries:
+        if entry.begun is None:
+            asked.setdefault(entry.run, entry.time)
     return sum(
-        _since(one.created, one) for one in runs.values() if one.created >= asked.get(_maker(one), "~")
+        _since(run.created, run) for run in runs.values() if run.created >= asked.get(_maker(run), "~")
     )
 
 
@@ -156,7 +157,7 @@ def _fits(row: Any) -> bool:
     )
 
 
-def _names_process(told: Any) -> bool:
-    if not isinstance(told, dict):
-        return told is None
-    return type(told.get("pid")) is int and {"process_start", "host"} <= set(told)
+def _names_process(process: Any) -> bool:
+    if not isinstance(process, dict):
+        return process is None
+    return type(process.get("pid")) is int and {"process_start", "host"} <= set(process)

@@ -1,31 +1,32 @@
-"""What there is to choose from, one line each: recipes, settings, metrics, alerts, episodes of people."""
+"""Recipes, settings, metrics, alerts and episodes of people as lines of text that fit a query."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from pydantic import BaseModel
+
+from gymsolve.doctor.rules import RULES
+from gymsolve.metrics.catalog import GROUPS
+from gymsolve.recipes.schema import ALGORITHM_MODELS, describe_field, leaf_paths, model_at
+from gymsolve.service.demos import list_all
+from gymsolve.service.recipes import list_recipes
 from gymsolve.text import number
 from gymsolve.view.runs import RunsDir
 
 
 def recipe_lines(query: str) -> list[str]:
-    from gymsolve.service.recipes import list_recipes
-
-    found = list_recipes(query or None)
-    faults = [f"(cannot be read: {fault})" for fault in found.faults]
-    return [*(f"{one.name}: {one.description}" for one in found.recipes), *faults]
+    recipes = list_recipes(query or None)
+    faults = [f"(cannot be read: {fault})" for fault in recipes.faults]
+    return [*(f"{recipe.name}: {recipe.description}" for recipe in recipes.recipes), *faults]
 
 
 def setting_lines(query: str) -> list[str]:
     """Paths that `--set` takes, of all algorithms, with their defaults and meanings."""
-    from gymsolve.recipes.schema import ALGORITHM_MODELS
-
     lines = dict.fromkeys(line for algorithm in ALGORITHM_MODELS for line in _settings(algorithm))
     return _fitting(lines, query)
 
 
 def _settings(algorithm: str) -> Iterator[str]:
-    from gymsolve.recipes.schema import describe_field, leaf_paths, model_at
-
     sections: set[tuple[str, ...]] = set()
     for path in leaf_paths(algorithm):
         *parents, name = path.split(".")
@@ -37,15 +38,12 @@ def _settings(algorithm: str) -> Iterator[str]:
         if model is None or name not in model.model_fields:
             continue
         field = model.model_fields[name]
-        default = (
-            "" if field.is_required() else f" ({_default(field.get_default(call_default_factory=True))})"
-        )
-        yield f"{path}{default}: {describe_field(model, name)}"
+        default = None if field.is_required() else field.get_default(call_default_factory=True)
+        shown = "" if field.is_required() else f" ({_default(default)})"
+        yield f"{path}{shown}: {describe_field(model, name)}"
 
 
 def _section(path: tuple[str, ...], algorithm: str) -> str:
-    from gymsolve.recipes.schema import describe_field, model_at
-
     parent, model = model_at(path[:-1], algorithm), model_at(path, algorithm)
     about = describe_field(parent, path[-1]) if parent is not None else ""
     own = "" if model is None else " ".join((model.__doc__ or "").split())
@@ -53,37 +51,29 @@ def _section(path: tuple[str, ...], algorithm: str) -> str:
 
 
 def _default(value: Any) -> str:
-    from pydantic import BaseModel
-
     plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     return "null" if plain is None else str(plain)
 
 
 def metric_lines(query: str) -> list[str]:
-    from gymsolve.metrics.catalog import GROUPS
-
-    known = [metric for group in GROUPS for metric in group.metrics]
-    return _fitting((f"{one.name}: {one.meaning}" for one in known), query)
+    lines = (f"{metric.name}: {metric.meaning}" for group in GROUPS for metric in group.metrics)
+    return _fitting(lines, query)
 
 
 def alert_lines(query: str) -> list[str]:
-    from gymsolve.doctor.rules import RULES
-
-    return _fitting((f"{one.id}: {one.title}; {one.cause}" for one in RULES), query)
+    return _fitting((f"{rule.id}: {rule.title}; {rule.cause}" for rule in RULES), query)
 
 
 def demo_lines(query: str, runs_dir: RunsDir) -> list[str]:
-    from gymsolve.service.demos import list_all
-
-    told = (
-        f"{one['name']}: {one['env_id']}, return {number(one['return'])} in {one['length']} steps"
-        for one in reversed(list_all(runs_dir=runs_dir))
+    lines = (
+        f"{demo['name']}: {demo['env_id']}, return {number(demo['return'])} in {demo['length']} steps"
+        for demo in reversed(list_all(runs_dir=runs_dir))
     )
-    return _fitting(told, query)
+    return _fitting(lines, query)
 
 
 def _fitting(lines: Iterable[str], query: str) -> list[str]:
     """Lines with every word in them, those whose name has one first."""
     words = query.lower().split()
-    found = [line for line in lines if all(word in line.lower() for word in words)]
-    return sorted(found, key=lambda line: not any(word in line.partition(":")[0].lower() for word in words))
+    fitting = [line for line in lines if all(word in line.lower() for word in words)]
+    return sorted(fitting, key=lambda line: not any(word in line.partition(":")[0].lower() for word in words))

@@ -1,4 +1,4 @@
-"""Episodes that people played: listed, told, and exported."""
+"""Lists, describes and exports episodes that people played."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,12 +6,13 @@ from typing import Any
 
 from gymsolve.answers import Answer
 from gymsolve.errors import RunDamagedError
+from gymsolve.runs.demos import find_demos, list_demos
 from gymsolve.view.runs import RunsDir
 
 
 @dataclass(frozen=True)
 class ToldDemo(Answer):
-    """One episode, and who acted in it."""
+    """An episode of a person, and the number of steps of each actor."""
 
     name: str
     path: str
@@ -24,9 +25,9 @@ class ToldDemo(Answer):
     """`terminated`, `truncated` or `cut`."""
     seed: int | None
     acted: dict[str, int]
-    """Steps by who acted."""
+    """Steps of each actor."""
     against_policy: int | None
-    """Steps in which a person did something else than the policy proposed; None without a policy."""
+    """Steps in which a person took another action than the policy proposed; None without a policy."""
     action_names: list[str]
 
 
@@ -43,16 +44,13 @@ class ExportedDemos(Answer):
 
 def list_all(env_id: str | None = None, *, runs_dir: RunsDir = None) -> list[dict[str, Any]]:
     """All episodes of people, of one environment if it is named, oldest first."""
-    from gymsolve.runs.demos import list_demos
-
     return [demo.to_json() for demo in list_demos(runs_dir, env_id)]
 
 
 def show(name: str, *, runs_dir: RunsDir = None) -> ToldDemo:
-    """One episode, by its name or a part of it; of several that fit the newest."""
+    """The newest episode whose name has this part."""
     import numpy as np
 
-    from gymsolve.runs.demos import find_demos
     from gymsolve.runs.episodes import load_episode
 
     demo = find_demos([name], runs_dir)[-1]
@@ -76,9 +74,9 @@ def show(name: str, *, runs_dir: RunsDir = None) -> ToldDemo:
         total_return=float(facts.get("return", 0.0)),
         end=str(facts.get("end")),
         seed=facts.get("seed"),
-        acted={str(one): int(count) for one, count in zip(names, counts, strict=True)},
+        acted={str(actor): int(count) for actor, count in zip(names, counts, strict=True)},
         against_policy=against,
-        action_names=[str(one) for one in facts["action_names"]],
+        action_names=[str(name) for name in facts["action_names"]],
     )
 
 
@@ -87,6 +85,5 @@ def export(
 ) -> ExportedDemos:
     """Make a Minari dataset of the episodes that these names or environments mean."""
     from gymsolve.envs.minari_dataset import export_demos
-    from gymsolve.runs.demos import find_demos
 
     return ExportedDemos(**export_demos(find_demos(names, runs_dir), dataset, out=out))

@@ -1,48 +1,21 @@
 """Examining an environment before training, and choosing the fastest settings for it.
 
-The records need neither torch nor gymnasium; the verbs import both when they are called, since they build and
-step environments in this process.
+Heavy: it builds and steps environments in this process.
 """
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from gymsolve.answers import Answer
+from gymsolve.doctor.lint import lint
+from gymsolve.envs.determinism import Determinism
+from gymsolve.envs.preflight import preflight
+from gymsolve.envs.random_policy import Census
+from gymsolve.recipes.local import write_variant
 from gymsolve.spec import EnvSpec
-
-if TYPE_CHECKING:
-    from gymsolve.training.planning.plan import Plan
-    from gymsolve.training.planning.tuning import Choice
-
-
-@dataclass(frozen=True)
-class SeedEffects(Answer):
-    """What seeds do; the fields are those of `envs.determinism.Determinism`."""
-
-    copies_identical: bool
-    seed_reproduces: bool
-    resumes_exactly: bool
-    strays: list[str]
-
-
-@dataclass(frozen=True)
-class BlindPolicy(Answer):
-    """What a policy that knows nothing met with; the fields are those of `envs.random_policy.Census`."""
-
-    policy: str
-    env_steps: int
-    episodes: int
-    terminated: int
-    truncated: int
-    mean_return: float | None
-    std_return: float | None
-    mean_length: float | None
-    nonzero_rewards: float
-    telling_rewards: float
-    min_reward: float
-    max_reward: float
-    image_values: dict[str, tuple[float, bool]]
-    cut: bool
+from gymsolve.training.planning.plan import Plan
+from gymsolve.training.planning.tuning import Choice
+from gymsolve.training.watchdog import Watchdog
 
 
 @dataclass(frozen=True)
@@ -51,15 +24,15 @@ class CheckedEnv(Answer):
 
     spec: EnvSpec
     backend: str
-    determinism: SeedEffects | None
+    determinism: Determinism | None
     reset_seconds: float | None
     step_seconds: float | None
     steps_per_second: dict[str, float]
-    census: list[BlindPolicy]
-    offers: list[str]
-    problems: list[str]
-    cautions: list[str]
-    notes: list[str]
+    census: tuple[Census, ...]
+    offers: tuple[str, ...]
+    problems: tuple[str, ...]
+    cautions: tuple[str, ...]
+    notes: tuple[str, ...]
     has_time_limit: bool
     name: str
     derived: list[str]
@@ -109,30 +82,16 @@ class TunedSpeed(Answer):
     written: WrittenVariant | None
 
 
-def check_env(plan: "Plan") -> CheckedEnv:
+def check_env(plan: Plan) -> CheckedEnv:
     """Examine the environment of a planned run."""
-    from gymsolve.doctor.lint import lint
-    from gymsolve.envs.preflight import preflight
-    from gymsolve.training.watchdog import Watchdog
-
     config = plan.config
     with Watchdog(config.env):
-        looked = preflight(config.env)
-    seeds = None if looked.determinism is None else asdict(looked.determinism)
-    speed = looked.steps_per_second.get(looked.backend)
+        report = preflight(config.env)
+    speed = report.steps_per_second.get(report.backend)
+    cautions = (*report.cautions, *map(str, lint(config, report.spec)))
     return CheckedEnv(
-        spec=looked.spec,
-        backend=looked.backend,
-        determinism=None if seeds is None else SeedEffects(**seeds),
-        reset_seconds=looked.reset_seconds,
-        step_seconds=looked.step_seconds,
-        steps_per_second=looked.steps_per_second,
-        census=[BlindPolicy(**asdict(one)) for one in looked.census],
-        offers=list(looked.offers),
-        problems=list(looked.problems),
-        cautions=[*looked.cautions, *map(str, lint(config, looked.spec))],
-        notes=list(looked.notes),
-        has_time_limit=looked.has_time_limit,
+        **{**vars(report), "cautions": cautions},
+        has_time_limit=report.has_time_limit,
         name=plan.resolved.name,
         derived=plan.reasons,
         steps=config.steps,
@@ -141,7 +100,7 @@ def check_env(plan: "Plan") -> CheckedEnv:
     )
 
 
-def answer_choice(name: str, choice: "Choice", written: WrittenVariant | None) -> TunedSpeed:
+def answer_choice(name: str, choice: Choice, written: WrittenVariant | None) -> TunedSpeed:
     """The choice of settings as an answer."""
     return TunedSpeed(
         recipe=name,
@@ -150,17 +109,15 @@ def answer_choice(name: str, choice: "Choice", written: WrittenVariant | None) -
         changes=choice.changes,
         gain=round(choice.gain, 3),
         reasons=list(choice.reasons),
-        candidates=[Predicted(**one.to_json()) for one in choice.candidates],
+        candidates=[Predicted(**candidate.to_json()) for candidate in choice.candidates],
         written=written,
     )
 
 
-def write_choice(plan: "Plan", choice: "Choice") -> WrittenVariant | None:
+def write_choice(plan: Plan, choice: Choice) -> WrittenVariant | None:
     """Save the chosen settings as a variant in `./recipes`; None where nothing is to be changed."""
     if not choice.changes:
         return None
-    from gymsolve.recipes.local import write_variant
-
     derived = [f"Derived: {reason}." for reason in plan.reasons]
     reasons = ["Measured by gymsolve tune-speed.", *choice.reasons, *derived]
     path, name = write_variant(plan.resolved, choice.changes, "tuned", reasons)

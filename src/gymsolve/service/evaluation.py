@@ -97,7 +97,7 @@ def describe_evaluation(
     reached = judged >= threshold if decided and judged is not None and threshold is not None else None
     if result.deciding and reached is not None:  # of a curriculum, its last stage alone
         bars = task_thresholds(config, spec)
-        reached = all(_reaches(one, bars[name], config.solved_by) for name, one in result.deciding.items())
+        reached = all(_reaches(task, bars[name], config.solved_by) for name, task in result.deciding.items())
     return Evaluation(
         run=loaded.run.id,
         checkpoint=loaded.checkpoint,
@@ -121,7 +121,7 @@ def describe_evaluation(
         solved_by=config.solved_by,
         threshold=threshold,
         reached=reached,
-        tasks={name: one.mean for name, one in result.tasks.items()} or None,
+        tasks={name: task.mean for name, task in result.tasks.items()} or None,
         repeated_share=result.repeated,
         training_only=tuple(
             wrapper.name

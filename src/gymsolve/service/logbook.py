@@ -32,9 +32,9 @@ def read_logbook(query: str = "", limit: int | None = 20, runs_dir: RunsDir = No
     """Entries with every word of the query in them; `verdict:refuted` and `run:PART` are words too."""
     entries, problems = read_entries(runs_dir)
     words = query.lower().split()
-    found = [entry for entry in reversed(entries) if all(_matches(entry, word) for word in words)]
-    shown = [WrittenEntry(**vars(entry)) for entry in found[:limit]]
-    return Logbook(shown, len(found), problems)
+    matches = [entry for entry in reversed(entries) if all(_matches(entry, word) for word in words)]
+    newest = [WrittenEntry(**vars(entry)) for entry in matches[:limit]]
+    return Logbook(newest, len(matches), problems)
 
 
 def add_entry(
@@ -49,8 +49,8 @@ def add_entry(
     runs_dir: RunsDir = None,
 ) -> WrittenEntry:
     """Append an entry; `runs` may be named in any way that `gymsolve runs show` takes."""
-    known = next((one for one in VERDICTS if one == verdict), None)
-    if known is None:
+    decided = next((name for name in VERDICTS if name == verdict), None)
+    if decided is None:
         hint = did_you_mean(verdict, VERDICTS) or f"One of: {', '.join(VERDICTS)}."
         raise UsageError(f"there is no verdict {verdict!r}.", where="verdict", hint=hint)
     parts = {"note": note, "hypothesis": hypothesis, "change": change, "result": result}
@@ -60,7 +60,7 @@ def add_entry(
         if len(text) > _LONGEST:
             raise UsageError(f"{len(text):,} characters are too many; {_LONGEST:,} are allowed.", where=name)
     ids = [find_run(ref, runs_dir).id for ref in runs]
-    entry = make_entry(by=by, **parts, verdict=known, runs=ids)
+    entry = make_entry(by=by, **parts, verdict=decided, runs=ids)
     append_entry(runs_dir, entry)
     return WrittenEntry(**vars(entry))
 

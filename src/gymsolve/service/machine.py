@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from gymsolve.answers import Answer
+from gymsolve.kernels import VARIABLE, find_kernels
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^\]]+)\])?[^;]*(?:;\s*(.*))?")
 _NOT_EXTRAS = ("all", "dev")
@@ -78,9 +79,9 @@ def _python() -> Finding:
 def _core_packages() -> list[Finding]:
     findings = []
     for name, _, _ in _requirements("gymsolve", None):
-        found = _version(name)
-        fix = None if found else f"pip install '{name}'"
-        findings.append(Finding(name, "ok" if found else "missing", found or "not installed", fix))
+        installed = _version(name)
+        fix = None if installed else f"pip install '{name}'"
+        findings.append(Finding(name, "ok" if installed else "missing", installed or "not installed", fix))
     return findings
 
 
@@ -102,7 +103,7 @@ def _requirements(package: str, extra: str | None) -> list[tuple[str, str, str]]
     This leaves out requirements with other conditions (an operating system, a Python version), which no user
     could have forgotten.
     """
-    found = []
+    requirements = []
     for line in requires(package) or []:
         match = _REQUIREMENT.match(line)
         assert match is not None, line
@@ -112,8 +113,8 @@ def _requirements(package: str, extra: str | None) -> list[tuple[str, str, str]]
             continue
         mine = asked[1] if asked else None
         if (extra is None and mine is None) or (mine is not None and extra in ("", mine)):
-            found.append((name, inner, mine or ""))
-    return found
+            requirements.append((name, inner, mine or ""))
+    return requirements
 
 
 def _absent(package: str, extra: str) -> list[str]:
@@ -153,8 +154,8 @@ def _ffmpeg() -> Finding:
 
 
 def _display() -> Finding:
-    told = ", ".join(f"{name}={os.environ[name]}" for name in _GL_VARIABLES if name in os.environ)
-    suffix = f" ({told})" if told else ""
+    variables = ", ".join(f"{name}={os.environ[name]}" for name in _GL_VARIABLES if name in os.environ)
+    suffix = f" ({variables})" if variables else ""
     if sys.platform != "linux":
         return Finding("display", "ok", f"the desktop's{suffix}")
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
@@ -185,15 +186,13 @@ def _processor() -> Finding:
 
 
 def _kernels() -> Finding:
-    from gymsolve.kernels import VARIABLE, find_kernels
-
-    found = find_kernels()
-    if found.kind == "c":
+    kernels = find_kernels()
+    if kernels.kind == "c":
         return Finding("kernels", "ok", "compiled for this machine")
-    if found.obstacle is None:
+    if kernels.obstacle is None:
         return Finding("kernels", "ok", f"off, because {VARIABLE}=numpy; torch trains")
-    state: Literal["warning", "optional"] = "warning" if found.built else "optional"
-    return Finding("kernels", state, f"the compiled ones {found.obstacle}; torch trains", found.fix)
+    state: Literal["warning", "optional"] = "warning" if kernels.built else "optional"
+    return Finding("kernels", state, f"the compiled ones {kernels.obstacle}; torch trains", kernels.fix)
 
 
 def _memory() -> list[Finding]:

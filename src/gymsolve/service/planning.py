@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.answers import Answer
+from gymsolve.doctor.lint import lint
 from gymsolve.jobs.calls import call_command
 from gymsolve.jobs.request import require_env, setting_words
 from gymsolve.recipes import find_recipe, has_recipe, resolve
@@ -48,12 +49,10 @@ def plan_training(
     env: str, overrides: Mapping[str, Any], *, measure: bool = False, runs_dir: RunsDir = None
 ) -> PlannedRun:
     """Plan `ENV[:VARIANT]`; an environment without a recipe is examined, others if `measure` asks for it."""
-    from gymsolve.doctor.lint import lint
-
     require_env(env)
-    known = has_recipe(env)
-    checked = call_command(["check", env, *setting_words(overrides)]) if measure or not known else None
-    if not known:
+    has_settings = has_recipe(env)
+    checked = call_command(["check", env, *setting_words(overrides)]) if measure or not has_settings else None
+    if not has_settings:
         assert checked is not None
         return _derived(checked)
     resolved, recipe = resolve(env, dict(overrides)), find_recipe(env)
@@ -70,7 +69,7 @@ def plan_training(
         settings={path: settings[path] for path in decided if path in settings and path != "description"},
         decided_by=decided,
         known=dict(recipe.known),
-        doubts=[str(one) for one in lint(config)],
+        doubts=[str(doubt) for doubt in lint(config)],
         seconds=seconds,
         estimated_by=basis,
         measured=None if checked is None else _measured(checked),
@@ -82,19 +81,19 @@ def _threshold(config: "TrainConfig", checked: dict[str, Any] | None, runs_dir: 
     if config.solved_at is not None or config.solved_by != "return":
         return config.solved_at
     if checked is not None:
-        found: float | None = checked["spec"]["reward_threshold"]
-        return found
-    for one in _earlier(config.env.id, runs_dir):
-        stored = one.config_json()["config"]
+        threshold: float | None = checked["spec"]["reward_threshold"]
+        return threshold
+    for run in _earlier(config.env.id, runs_dir):
+        stored = run.config_json()["config"]
         if (stored.get("solved_at"), stored.get("solved_by", "return")) == (None, "return"):
-            return needed_reward(one)
+            return needed_reward(run)
     return None
 
 
 def _earlier(env_id: str, runs_dir: RunsDir) -> list[Run]:
     """The newest runs of an environment that took a step."""
-    there = [one for one in list_runs(runs_dir) if one.env_id == env_id and one.env_steps > 0]
-    return [find_run(one.id, runs_dir) for one in there[:_MOST_RUNS] if one.status != "damaged"]
+    runs = [run for run in list_runs(runs_dir) if run.env_id == env_id and run.env_steps > 0]
+    return [find_run(run.id, runs_dir) for run in runs[:_MOST_RUNS] if run.status != "damaged"]
 
 
 def _derived(checked: dict[str, Any]) -> PlannedRun:
@@ -117,12 +116,12 @@ def _derived(checked: dict[str, Any]) -> PlannedRun:
 
 def _measured(checked: dict[str, Any]) -> dict[str, Any]:
     census = [
-        {name: one[name] for name in ("policy", "episodes", "mean_return", "mean_length")}
-        for one in checked["census"]
+        {name: space[name] for name in ("policy", "episodes", "mean_return", "mean_length")}
+        for space in checked["census"]
     ]
     names = ("steps_per_second", "problems", "cautions", "notes", "offers")
     action = checked["spec"]["action"]
-    spaces = {name: [one["kind"], one["shape"]] for name, one in checked["spec"]["obs"].items()}
+    spaces = {name: [space["kind"], space["shape"]] for name, space in checked["spec"]["obs"].items()}
     return {"observation": spaces, "action": [action["kind"], action["shape"], action["nvec"]]} | {
         "blind_policies": census,
         **{name: checked[name] for name in names},

@@ -7,12 +7,13 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gymsolve import recipes  # which imports the models of the settings when one of its names needs them
 from gymsolve.answers import Answer
 from gymsolve.errors import ConfigError
 from gymsolve.recipes.files import load_recipes, search_recipes, survey_recipes
 
 if TYPE_CHECKING:
-    from gymsolve.recipes import Overrides
+    from gymsolve.settings.config import TrainConfig
 
 
 @dataclass(frozen=True)
@@ -71,23 +72,20 @@ class FormattedRecipes(Answer):
 
 def list_recipes(query: str | None = None) -> FoundRecipes:
     """Recipes that fit the words of a query, or all of them."""
-    recipes, faults = survey_recipes()
-    found = search_recipes(query, recipes) if query else recipes
+    readable, faults = survey_recipes()
     listed = [
         ListedRecipe(
             recipe.name, recipe.env_id, recipe.variant, recipe.description, str(recipe.path), recipe.trained
         )
-        for recipe in found
+        for recipe in (search_recipes(query, readable) if query else readable)
     ]
     return FoundRecipes(listed, [str(fault) for fault in faults])
 
 
-def show_recipe(name: str, overrides: "Overrides" = ()) -> ShownRecipe:
+def show_recipe(name: str, overrides: "recipes.Overrides" = ()) -> ShownRecipe:
     """The settings of `ENV[:VARIANT]`, and where each of them comes from."""
-    from gymsolve.recipes import find_recipe, resolve
-
-    resolved = resolve(name, overrides)
-    recipe = find_recipe(name)
+    resolved = recipes.resolve(name, overrides)
+    recipe = recipes.find_recipe(name)
     return ShownRecipe(**resolved.to_json(), path=str(recipe.path), known=dict(recipe.known))
 
 
@@ -105,51 +103,41 @@ def format_recipes(files: Sequence[Path] = (), *, write: bool = True) -> Formatt
     return FormattedRecipes([str(path) for path in paths if _formatted(path, write)], write)
 
 
-def _doubts(path: Path) -> list[str]:
-    # Listing recipes need not wait for the rules and the models.
-    from gymsolve.doctor.lint import lint
-    from gymsolve.recipes.layers import merge_layers
-    from gymsolve.recipes.validation import validate
-
-    notes = []
-    for recipe in [] if path.name.startswith("_") else load_recipes(path):
-        config = validate(merge_layers(recipe.layers, {})[0], str(path))
-        notes += [f"{path}: {finding} (variant {recipe.variant})" for finding in lint(config)]
-    return notes
-
-
 def _faults(path: Path) -> list[str]:
-    from gymsolve.recipes import check_recipe_file  # with the models behind it; listing needs none of them
-
-    faults = check_recipe_file(path)
-    if faults or path.name.startswith("_"):
-        return faults
-    return list(dict.fromkeys(_wrapper_faults(path)))
+    return recipes.check_recipe_file(path) or list(dict.fromkeys(_wrapper_faults(path)))
 
 
 def _wrapper_faults(path: Path) -> Iterator[str]:
-    """Options that a wrapper does not take; only recipes with wrappers cost an import of gymnasium."""
-    from gymsolve.recipes import validate
-    from gymsolve.recipes.layers import merge_layers
-
-    for recipe in load_recipes(path):
-        settings, _ = merge_layers(recipe.layers, {})
-        env = validate(settings, str(path)).env
-        if not env.wrappers:
+    """Options that a wrapper does not take."""
+    for variant, config in _variants(path):
+        if not config.env.wrappers:
             continue
-        from gymsolve.envs.options import check_wrappers
+        from gymsolve.envs.options import check_wrappers  # with gymnasium
 
         try:
-            check_wrappers(env)
+            check_wrappers(config.env)
         except ConfigError as error:
-            yield f"{path}: [env] {error} (variant {recipe.variant})"
+            yield f"{path}: [env] {error} (variant {variant})"
+
+
+def _doubts(path: Path) -> list[str]:
+    from gymsolve.doctor.lint import lint  # with pydantic, which listing does without
+
+    configs = _variants(path)
+    return [f"{path}: {doubt} (variant {variant})" for variant, config in configs for doubt in lint(config)]
+
+
+def _variants(path: Path) -> Iterator[tuple[str, "TrainConfig"]]:
+    """The settings of each variant of a recipe; none where the file is a family's."""
+    from gymsolve.recipes.layers import merge_layers  # with pydantic, which listing does without
+
+    for recipe in [] if path.name.startswith("_") else load_recipes(path):
+        yield recipe.variant, recipes.validate(merge_layers(recipe.layers, {})[0], str(path))
 
 
 def _formatted(path: Path, write: bool) -> bool:
-    from gymsolve.recipes import format_recipe_file
-
     try:
-        return format_recipe_file(path, write=write)
+        return recipes.format_recipe_file(path, write=write)
     except OSError as error:
         raise ConfigError(f"cannot be read or written: {error.strerror}.", where=str(path)) from error
 

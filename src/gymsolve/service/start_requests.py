@@ -52,12 +52,12 @@ def _need_of_new(request: RunRequest, home: Home) -> Request:
         return _for_each_seed(request, config.env_budget, config.max_seconds)
     steps, own = asked.get("steps", 0) if request.steps is None else request.steps, asked.get("max_seconds")
     if home.limits.steps is None or (steps and isinstance(steps, int) and "budget_in" not in asked):
-        known = steps if isinstance(steps, int) else 0
-        return _for_each_seed(request, known, own if isinstance(own, int | float) else None)
-    near = did_you_mean(request.env_or_ref, [one.env_id for one in list_recipes().recipes])
+        whole = steps if isinstance(steps, int) else 0
+        return _for_each_seed(request, whole, own if isinstance(own, int | float) else None)
+    near = did_you_mean(request.env_or_ref, [recipe.env_id for recipe in list_recipes().recipes])
     hint = "Give a number." if near is None else f"{near} If not, give a number."
-    told = f"{request.env_or_ref!r} has no recipe, and steps are limited here."
-    raise UsageError(told, where="steps", hint=hint)
+    text = f"{request.env_or_ref!r} has no recipe, and steps are limited here."
+    raise UsageError(text, where="steps", hint=hint)
 
 
 def _for_each_seed(request: RunRequest, steps: int, seconds: float | None) -> Request:

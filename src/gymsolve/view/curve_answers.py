@@ -1,4 +1,4 @@
-"""Metrics of runs as thinned series: what charts, tables and language models can take."""
+"""Metrics of runs as short series, for tables, pictures and language models."""
 
 import fnmatch
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from gymsolve.runs import find_run, split_ref
 from gymsolve.view.runs import RunsDir
 from gymsolve.view.thinning import samples
 
-_USUAL = (
+_USUAL = [
     "eval/mean_reward",
     "rollout/ep_rew_mean",
     "rollout/ep_len_mean",
     "train/entropy",
     "train/approx_kl",
-)
+]
 _MOST_NAMES = 12
 
 
@@ -44,27 +44,25 @@ class Curves(Answer):
 
 def read_curves(
     refs: Sequence[str],
-    names: Sequence[str] = (),
-    *,
-    points: int = 40,
-    start: int = 0,
-    end: int | None = None,
+    names: Sequence[str],
+    points: int,
+    between: tuple[int, int | None],
     runs_dir: RunsDir = None,
 ) -> Curves:
-    """Metrics by name or pattern (`train/*`) between two steps, each thinned to `points`."""
+    """Metrics by name or pattern (`train/*`) `between` two steps, each thinned to `points`."""
     read = {}
     for ref in refs:
         run = find_run(split_ref(ref)[0], runs_dir)
-        read[run.id] = _by_name(run.read_metrics().rows, start, end)
-    known = by_priority({name for series in read.values() for name in series})
-    wanted = _choose(names, known)
+        read[run.id] = _by_name(run.read_metrics().rows, *between)
+    recorded_names = by_priority({name for series in read.values() for name in series})
+    chosen = _choose(names, recorded_names)
     series = [
         Series(run, name, _thin(recorded[name], points), len(recorded[name]))
         for run, recorded in read.items()
-        for name in wanted
+        for name in chosen
         if name in recorded
     ]
-    return Curves(series, known)
+    return Curves(series, recorded_names)
 
 
 def _by_name(rows: list[dict[str, Any]], start: int, end: int | None) -> dict[str, list[tuple[int, float]]]:
@@ -83,14 +81,14 @@ def _thin(series: list[tuple[int, float]], most: int) -> list[tuple[int, float]]
     return [series[place] for place in samples([value for _, value in series], most)]
 
 
-def _choose(names: Sequence[str], known: list[str]) -> list[str]:
+def _choose(names: Sequence[str], recorded: list[str]) -> list[str]:
     if not names:
-        return [name for name in _USUAL if name in known]
+        return [name for name in _USUAL if name in recorded]
     chosen: dict[str, None] = {}
     for name in names:
-        hits = fnmatch.filter(known, name)
-        if not hits and known:
-            near = did_you_mean(name, known) or f"There are: {', '.join(known[:10])}, …"
+        hits = fnmatch.filter(recorded, name)
+        if not hits and recorded:
+            near = did_you_mean(name, recorded) or f"There are: {', '.join(recorded[:10])}, …"
             raise UsageError(f"no metric is called {name!r} here.", where="names", hint=near)
         chosen |= dict.fromkeys(hits)
     if len(chosen) > _MOST_NAMES:

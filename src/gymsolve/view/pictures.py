@@ -28,18 +28,18 @@ def draw_curves(series: Sequence[Series]) -> bytes:
     """Series over environment steps as a PNG: a panel per metric, a colour per run."""
     from PIL import Image, ImageDraw  # takes longer to import than everything else here
 
-    drawn = [one for one in series if any(math.isfinite(y) for _, y in one.points)]
-    names = list(dict.fromkeys(one.name for one in drawn))[:_MOST_PANELS]
+    drawn = [line for line in series if any(math.isfinite(y) for _, y in line.points)]
+    names = list(dict.fromkeys(line.name for line in drawn))[:_MOST_PANELS]
     if not names:
         raise GymsolveError("there is nothing to draw: no number was recorded.")
-    runs = list(dict.fromkeys(one.run for one in drawn))
+    runs = list(dict.fromkeys(line.run for line in drawn))
     picture = Image.new("RGB", (_WIDTH, _HEIGHT * len(names) + _TOP), "white")
     pen = ImageDraw.Draw(picture)
     for index, run in enumerate(runs):
         pen.text((_LEFT + index * 80, 2), run[-9:], fill=_COLOURS[index % len(_COLOURS)])
     for row, name in enumerate(names):
         colours = {run: _COLOURS[index % len(_COLOURS)] for index, run in enumerate(runs)}
-        _panel(pen, [one for one in drawn if one.name == name], _TOP + row * _HEIGHT, colours)
+        _panel(pen, [line for line in drawn if line.name == name], _TOP + row * _HEIGHT, colours)
     held = io.BytesIO()
     picture.save(held, "PNG", optimize=True)
     return held.getvalue()
@@ -47,9 +47,9 @@ def draw_curves(series: Sequence[Series]) -> bytes:
 
 def _panel(pen: "ImageDraw.ImageDraw", series: list[Series], top: int, colours: dict[str, str]) -> None:
     """One metric of several runs, with the ends of both axes as numbers."""
-    shown = [(one.run, [(x, y) for x, y in one.points if math.isfinite(y)]) for one in series]
-    xs = [x for _, points in shown for x, _ in points]
-    ys = [y for _, points in shown for _, y in points]
+    curves = [(line.run, [(x, y) for x, y in line.points if math.isfinite(y)]) for line in series]
+    xs = [x for _, points in curves for x, _ in points]
+    ys = [y for _, points in curves for _, y in points]
     first, low = min(xs), min(ys)
     length, span = (max(xs) - first) or 1, (max(ys) - low) or 1.0
     left, right, upper, lower = _LEFT, _WIDTH - _RIGHT, top + _TOP, top + _HEIGHT - _BOTTOM
@@ -59,7 +59,7 @@ def _panel(pen: "ImageDraw.ImageDraw", series: list[Series], top: int, colours: 
     pen.text((4, lower - 6), number(low), fill=_INK)
     pen.text((left, lower + 3), number(first), fill=_INK)
     pen.text((right - 60, lower + 3), f"{number(max(xs))} steps", fill=_INK)
-    for run, points in shown:
+    for run, points in curves:
         places = [
             (left + (x - first) / length * (right - left), lower - (y - low) / span * (lower - upper))
             for x, y in points

@@ -44,8 +44,8 @@ def run_by_id(name: str, runs_dir: RunsDir = None) -> Run:
         and len(name) < 256
     )
     if not plain or not holds_run(folder / name):
-        shown = name if len(name) < 100 else f"{name[:97]}..."
-        raise UnknownRunError(f"there is no run '{shown}' (any more).", hint="Go back to the list of runs.")
+        text = name if len(name) < 100 else f"{name[:97]}..."
+        raise UnknownRunError(f"there is no run '{text}' (any more).", hint="Go back to the list of runs.")
     return open_run(folder / name)
 
 
@@ -89,11 +89,11 @@ def look_over(run: Run) -> dict[str, Any]:
     }
 
 
-def _leaves(node: Any, known: dict[str, str], path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+def _leaves(node: Any, decided: dict[str, str], path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     dotted = ".".join(path)
-    if isinstance(node, dict) and node and dotted not in known:
+    if isinstance(node, dict) and node and dotted not in decided:
         for key, inner in node.items():
-            yield from _leaves(inner, known, (*path, str(key)))
+            yield from _leaves(inner, decided, (*path, str(key)))
     elif dotted:
         yield dotted, node
 

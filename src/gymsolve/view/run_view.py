@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from gymsolve import recipes
 from gymsolve.metrics.time_accounting import Spending, spent_in_all
 from gymsolve.runs.checkpoints import survey_checkpoints
 from gymsolve.runs.index import list_runs
@@ -19,29 +20,21 @@ from gymsolve.runs.run import Run
 from gymsolve.runs.stage_checkpoints import find_masters
 from gymsolve.runs.summary import RunSummary
 from gymsolve.runs.videos import Video, choose_video, list_videos
-from gymsolve.text import UNITS
 from gymsolve.view.stages import VisitedStage, stage_visits, task_curves, tell_stages
 
-if TYPE_CHECKING:  # settings and rules take a moment to import, and most doors need neither
-    from gymsolve.doctor.alerts import Alert, AlertTracker
-    from gymsolve.doctor.diagnose_run import Findings
-    from gymsolve.doctor.diagnosis import Diagnosis
-    from gymsolve.doctor.history import History
-    from gymsolve.doctor.rules.rule import Context
+if TYPE_CHECKING:  # the models of the settings take a moment to import, and most doors need none of them
     from gymsolve.settings.config import TrainConfig
 
 _SEVERITIES = ("error", "warn", "info")
-_BY_RULES = "These alerts come from the rules of this version: the events of the run do not tell them all."
 Row = dict[str, Any]
 Point = tuple[float, float]
 
 
 class RunView:
-    """Everything known of a run. `alerts`, if given, has followed it to its end."""
+    """Everything known of a run but its diagnosis, which `DiagnosedRun` adds."""
 
-    def __init__(self, run: Run, alerts: "AlertTracker | None" = None) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
-        self._followed = alerts
 
     # ------------------------------------------------------------------------------------- files
 
@@ -189,12 +182,6 @@ class RunView:
         return config.get("solved_at") if config.get("solved_by") == "success_rate" else None
 
     @property
-    def return_threshold(self) -> float | None:
-        """The mean return that verdicts and charts measure against, also where successes decide."""
-        stored = (self.info.get("result") or {}).get("threshold")
-        return stored if self.context.threshold is None else self.context.threshold
-
-    @property
     def solved(self) -> bool:
         if self.summary.status in ("running", "crashed"):  # nobody has written a verdict yet
             return any(row.get("solved") == 1.0 for row in self.judged)
@@ -207,23 +194,6 @@ class RunView:
             if saved["best"] and saved["eval"] and is_finite(saved["eval"].get("eval/mean_reward")):
                 return {"env_steps": saved["env_steps"], **saved["eval"]}
         return max(self.judged, key=lambda row: row["eval/mean_reward"], default=None)
-
-    @property
-    def quality(self) -> float | None:
-        """Area under the curve per sample: as recorded, or computed for runs from before that metric."""
-        from gymsolve.doctor.quality import training_quality
-
-        recorded = self.last("quality/area")
-        if recorded is not None:
-            return recorded
-        return training_quality(
-            self.judged,
-            threshold=self.return_threshold,
-            samples=self.env_steps,
-            solved=self.solved,
-            budget=self.config.env_budget,
-            success_needed=self.success_threshold,
-        )
 
     @cached_property
     def stages(self) -> list[VisitedStage]:
@@ -240,39 +210,12 @@ class RunView:
         by_success = self.config.solved_by == "success_rate"
         return task_curves(self.rows, self.config.curriculum.names, by_success=by_success)
 
-    # ---------------------------------------------------------------------- settings and findings
+    # ---------------------------------------------------------------------- settings and alerts
 
     @cached_property
     def config(self) -> "TrainConfig":
         """The settings, validated."""
-        from gymsolve.recipes import validate
-
-        return validate(self.stored["config"], f"{self.run.id}/config.json")
-
-    @cached_property
-    def settings(self) -> Row:
-        """Every setting by its path."""
-        from gymsolve.recipes import flatten
-
-        return flatten(self.config)
-
-    @cached_property
-    def context(self) -> "Context":
-        """Facts that the rules may use besides the numbers."""
-        if self._followed is not None:
-            return self._followed.context
-        from gymsolve.doctor.diagnosis import run_context
-
-        return run_context(self.run, self.config)
-
-    @cached_property
-    def history(self) -> "History":
-        """The records as one series per metric."""
-        if self._followed is not None:
-            return self._followed.history
-        from gymsolve.doctor.history import History
-
-        return History(self.rows)
+        return recipes.validate(self.stored["config"], f"{self.run.id}/config.json")
 
     @cached_property
     def active_alerts(self) -> list[dict[str, str]]:
@@ -286,82 +229,6 @@ class RunView:
                 severity = event["severity"] if event.get("severity") in _SEVERITIES else "info"
                 active[name] = {"id": name, "severity": severity, "title": str(event.get("title") or name)}
         return sorted(active.values(), key=lambda alert: _SEVERITIES.index(alert["severity"]))
-
-    @cached_property
-    def diagnosis(self) -> "Diagnosis":
-        """Alerts in causal order, as the events tell them; by the rules of today where they do not."""
-        from gymsolve.doctor.diagnosis import explain_run
-
-        return explain_run(self.run, self._tracker)
-
-    @property
-    def diagnosed_now(self) -> str:
-        """That the rules of today had to find the alerts, in a sentence; empty where the events tell them."""
-        return _BY_RULES if self._stored_alerts is None and self._followed is None else ""
-
-    @cached_property
-    def _stored_alerts(self) -> "list[Alert] | None":
-        from gymsolve.doctor.stored_alerts import stored_alerts
-
-        return stored_alerts(self.events, self.history, running=self.summary.status == "running")
-
-    @cached_property
-    def _tracker(self) -> "AlertTracker":
-        from gymsolve.doctor.alerts import AlertTracker
-
-        if self._followed is not None:
-            return self._followed
-        if self._stored_alerts is None:
-            return AlertTracker(self.context, self.rows)
-        tracker = AlertTracker(self.context)
-        tracker.recall(self.history, self._stored_alerts)
-        return tracker
-
-    @property
-    def findings(self) -> "Findings":
-        """The diagnosis as `gymsolve diagnose` answers it."""
-        from gymsolve.doctor.diagnose_run import run_findings
-
-        note = [self.diagnosed_now] * bool(self.diagnosed_now)
-        metrics = Records(self.rows, [*self.metrics.problems, *note])
-        return run_findings(self.run, self.config, self.context, self.diagnosis, metrics)
-
-    @cached_property
-    def lint(self) -> list[str]:
-        """Settings that rarely work, but for those that a remedy changes."""
-        from gymsolve.doctor.lint import lint
-
-        return [str(doubt.without(self.diagnosis.decided)) for doubt in lint(self.config, self.context.spec)]
-
-    # ------------------------------------------------------------------------------- for charts
-
-    @property
-    def axis(self) -> str:
-        """The label of the axis of charts."""
-        return UNITS[self.config.budget_in]
-
-    def place(self, env_steps: float) -> float:
-        """Where a record at so many environment steps is on the axis: there, or at its vector steps."""
-        return self._vec_steps.get(int(env_steps), float(env_steps))
-
-    def last(self, name: str) -> float | None:
-        """The newest finite value of a metric."""
-        series = self.history.get(name)
-        values = [] if series is None else series.values
-        return next((value for value in reversed(values) if math.isfinite(value)), None)
-
-    def points(self, name: str) -> list[Point]:
-        """A metric over the axis of the charts; empty when it was never recorded."""
-        series = self.history.get(name)
-        return [] if series is None else list(zip(map(self.place, series.steps), series.values, strict=True))
-
-    @cached_property
-    def _vec_steps(self) -> dict[int, float]:
-        """Vector steps by environment steps, where the run is measured in them."""
-        if self.config.budget_in == "env_steps":
-            return {}
-        counted = [(row.get("env_steps"), row.get("vec_steps")) for row in self.rows]
-        return {int(env): float(vec) for env, vec in counted if env is not None and vec is not None}
 
 
 def restore_nan(row: Mapping[str, Any]) -> Row:

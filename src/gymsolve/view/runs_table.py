@@ -71,15 +71,15 @@ class RunsTable:
         trials: bool = False,
     ) -> RunsPage:
         """The rows from `offset` on, of the runs that fit a query as `gymsolve runs` takes it."""
-        chosen = next((known for known in SORTS if known == sort), None)
+        chosen = next((name for name in SORTS if name == sort), None)
         if chosen is None:
             hint = did_you_mean(sort, SORTS) or f"One of: {', '.join(SORTS)}."
             raise UsageError(f"runs cannot be sorted by {sort!r}.", where="sort", hint=hint)
         fitting = matching(self._all(), query, trials=trials)
         ordered = sorted(fitting, key=lambda run: self._key(run, chosen), reverse=descending)
-        shown = [self._row(run) for run in ordered[offset : offset + limit]]
+        rows = [self._row(run) for run in ordered[offset : offset + limit]]
         running = sum(run.status == "running" for run in fitting)
-        return RunsPage(shown, len(fitting), running, str(self.folder))
+        return RunsPage(rows, len(fitting), running, str(self.folder))
 
     def _all(self) -> list[RunSummary]:
         there = {path.name: path for path in run_folders(self.folder)}

@@ -8,7 +8,13 @@ from typing import Any
 from gymsolve.answers import Answer
 from gymsolve.errors import UsageError
 from gymsolve.jobs.request import RunRequest, Verb, require_env, spell_settings
+from gymsolve.recipes import has_recipe, parse_overrides
 from gymsolve.service.agent_limits import require_writing
+from gymsolve.service.logbook import add_entry
+from gymsolve.service.planning import plan_training
+from gymsolve.service.report import report_run
+from gymsolve.service.start_requests import FixTrial, command_line, start_request
+from gymsolve.view.runs import stop_run
 from gymsolve.web.reading import asked_run
 from gymsolve.web.route import Ask, Reply
 
@@ -28,9 +34,6 @@ def start(ask: Ask) -> Reply:
 
 def _plan(ask: Ask, request: RunRequest) -> dict[str, Any] | None:
     """The plan; None for an environment without a recipe, whose settings are derived as it starts."""
-    from gymsolve.recipes import has_recipe
-    from gymsolve.service.planning import plan_training
-
     if not has_recipe(request.env_or_ref):
         return None
     settings = {path: value for path, value in request.settings().items() if path != "seed"}
@@ -38,9 +41,6 @@ def _plan(ask: Ask, request: RunRequest) -> dict[str, Any] | None:
 
 
 def stop(ask: Ask) -> Reply:
-    from gymsolve.service.start_requests import command_line
-    from gymsolve.view.runs import stop_run
-
     require_writing(ask.home.limits)
     run = asked_run(ask)
     if _is_dry(ask):
@@ -65,31 +65,23 @@ def _request(ask: Ask, verb: Verb, what: str, seeds: int | None = None) -> RunRe
 
 
 def _go_on(ask: Ask, request: RunRequest) -> dict[str, Any]:
-    from gymsolve.service.start_requests import command_line, start_request
-
     if _is_dry(ask):
         return {"command": command_line(request.words(), ask.home)}
     return start_request(request, ask.home, _key(ask)).to_json()
 
 
 def try_fix(ask: Ask) -> Reply:
-    from gymsolve.service.start_requests import FixTrial
-
     require_writing(ask.home.limits)
     wanted = FixTrial(asked_run(ask).id, ask.body_text("alert") or None)
     return {"command": wanted.command(ask.home)} if _is_dry(ask) else _done(wanted.start(ask.home, _key(ask)))
 
 
 def write_report(ask: Ask) -> Reply:
-    from gymsolve.service.report import report_run
-
     require_writing(ask.home.limits)
     return report_run(asked_run(ask).id, ask.home.runs_dir).to_json()
 
 
 def write_note(ask: Ask) -> Reply:
-    from gymsolve.service.logbook import add_entry
-
     require_writing(ask.home.limits)
     parts = {name: ask.body_text(name) for name in _PARTS}
     verdict = ask.body_text("verdict") or "open"
@@ -122,8 +114,6 @@ def _key(ask: Ask) -> str | None:
 
 def _settings(body: dict[str, Any]) -> dict[str, Any]:
     """Lines such as `algo.gamma=0.98`, as `--set` takes them."""
-    from gymsolve.recipes import parse_overrides
-
     given = body.get("set", [])
     if not (isinstance(given, list) and all(isinstance(line, str) for line in given)):
         raise UsageError("settings are lines of text.", where="set", hint="Write algo.gamma=0.98")

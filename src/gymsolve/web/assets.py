@@ -31,17 +31,17 @@ class Assets:
     def stamp(self) -> str:
         """Changes when one of the files does."""
         files = [(name, path.stat()) for name, path in self._files.items()]
-        known = [(name, status.st_size, status.st_mtime_ns) for name, status in files]
-        return hashlib.sha256(repr(known).encode()).hexdigest()[:12]
+        facts = [(name, status.st_size, status.st_mtime_ns) for name, status in files]
+        return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
 
     def modules(self, name: str, stamp: str) -> list[str]:
         """A module, and all that it imports, at any depth."""
         if self._modules[0] != stamp:
             self._modules = stamp, {}
-        known = self._modules[1]
-        if name not in known:
-            known[name] = self._imports(name)
-        return known[name]
+        imports = self._modules[1]
+        if name not in imports:
+            imports[name] = self._imports(name)
+        return imports[name]
 
     def _imports(self, name: str) -> list[str]:
         needed = [name]

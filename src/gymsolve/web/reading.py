@@ -1,12 +1,17 @@
-"""Answers to what pages ask about runs: their curves, alerts and videos, and what there is to play."""
+"""Answers to what pages ask about runs: their curves and videos, and what there is to play."""
 
 import platform
 from functools import lru_cache
 from typing import Any, Literal
 
 from gymsolve.errors import UnknownRunError
-from gymsolve.runs import Run
+from gymsolve.runs import Run, list_runs
+from gymsolve.runs.videos import list_videos
+from gymsolve.service.recipes import list_recipes
+from gymsolve.view.live_series import follow_metrics, look_closer, name_metrics
+from gymsolve.view.run_page import look_over, run_by_id, run_stamp
 from gymsolve.view.runs_table import RunsTable
+from gymsolve.view.series import Part
 from gymsolve.web.route import Ask, File, Reply
 
 _REPORT_POLICY = (
@@ -20,8 +25,6 @@ _MOST_PLAYABLE = 50
 
 def asked_run(ask: Ask) -> Run:
     """The run that the address names."""
-    from gymsolve.view.run_page import run_by_id
-
     return run_by_id(ask.path["run"], ask.home.runs_dir)
 
 
@@ -45,9 +48,6 @@ def show_runs(ask: Ask) -> Reply:
 
 def show_run(ask: Ask) -> Reply:
     """One run, but for its curves."""
-    from gymsolve.view.live_series import name_metrics
-    from gymsolve.view.run_page import look_over
-
     run = asked_run(ask)
     metrics = [metric.to_json() for metric in name_metrics(run)]
     return {**look_over(run), "metrics": metrics, **_server(ask)}
@@ -60,9 +60,6 @@ def _server(ask: Ask) -> dict[str, Any]:
 
 def follow_run(ask: Ask) -> Reply:
     """Records since a cursor, the state of the run, and a stamp of everything else."""
-    from gymsolve.view.live_series import follow_metrics
-    from gymsolve.view.run_page import run_stamp
-
     run = asked_run(ask)
     summary, stamp = run.summary(), run_stamp(run)  # first: what has ended has written all of its records
     state = {"status": summary.status, "reason": summary.reason, "env_steps": summary.env_steps}
@@ -72,95 +69,21 @@ def follow_run(ask: Ask) -> Reply:
 
 def show_closer(ask: Ask) -> Reply:
     """A part of the curves in more detail."""
-    from gymsolve.view.live_series import look_closer
-    from gymsolve.view.series import Part
-
     axis: Literal["steps", "seconds"] = "seconds" if ask.query.get("axis") == "seconds" else "steps"
     part = Part(axis, ask.number("from"), ask.number("to"))
     return look_closer(asked_run(ask), ask.lines("names"), part).to_json()
 
 
-def show_alerts(ask: Ask) -> Reply:
-    """The alerts of a run by its events, in words."""
-    from gymsolve.view.run_view import RunView
-
-    view = RunView(asked_run(ask))
-    findings = view.findings.to_json()
-    follows: dict[str, list[dict[str, Any]]] = {}
-    for alert in findings["consequences"]:
-        follows.setdefault(alert["because"], []).append(alert)
-    tried = {event["alert"]: event for event in view.events if _tells_of_trials(event)}
-    roots = [
-        {
-            **_alert(ask, view.run, alert, follows.get(alert["id"], [])),
-            "tried": _tried(tried.get(alert["id"])),
-        }
-        for alert in findings["roots"]
-    ]
-    return {
-        "roots": roots,
-        "checked": len(findings["not_fired"]) + len(findings["roots"]) + len(findings["consequences"]),
-        "lint": findings["lint"],
-        "problems": findings["problems"],
-    }
-
-
-def _alert(ask: Ask, run: Run, alert: dict[str, Any], follows: list[dict[str, Any]]) -> dict[str, Any]:
-    """An alert as people read it, with the command that tries its remedy."""
-    from gymsolve.metrics.wording import evidence_text, lasting, remedy_text
-    from gymsolve.service.start_requests import FixTrial
-
-    fix = FixTrial(run.id, alert["id"]).command(ask.home) if alert["changes"] else None
-    return {
-        **{name: alert[name] for name in ("id", "severity", "title", "cause", "effect", "active")},
-        "evidence": evidence_text(alert["evidence"]),
-        "lasting": lasting(alert, follows),
-        "remedy": remedy_text(alert),
-        "fix": fix,
-        "follows": [_alert(ask, run, other, []) for other in follows],
-    }
-
-
-def _tells_of_trials(event: dict[str, Any]) -> bool:
-    return event["kind"] == "fix" and isinstance(event.get("alert"), str)
-
-
-def _tried(event: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The verdict of the newest trials of a remedy, and their runs; None where nobody has tried it."""
-    if event is None:
-        return None
-    runs = event.get("children")
-    names = [str(name) for name in runs] if isinstance(runs, list) else []
-    return {"verdict": str(event.get("verdict")), "runs": names}
-
-
-def compare_runs(ask: Ask) -> Reply:
-    """Runs side by side."""
-    from gymsolve.view.compare_page import compare_side_by_side
-    from gymsolve.view.report.comparison import AXES
-    from gymsolve.view.run_page import run_by_id
-
-    names = [name for name in ask.query.get("runs", "").split(",") if name]
-    axis = next((known for known in AXES if known == ask.query.get("axis")), None)
-    runs = [run_by_id(name, ask.home.runs_dir) for name in names]
-    return compare_side_by_side(runs, axis, ask.query.get("metric", "")).to_json()
-
-
 def name_recipes(ask: Ask) -> Reply:
     """Names that a run can be started by."""
-    from gymsolve.service.recipes import list_recipes
-
     recipes = list_recipes(ask.query.get("query") or None).recipes
     return {"recipes": [{"name": recipe.name, "description": recipe.description} for recipe in recipes]}
 
 
 def list_playable(ask: Ask) -> Reply:
     """The environments with a recipe, and the newest runs."""
-    from gymsolve.recipes import list_recipes
-    from gymsolve.runs.index import list_runs
-
     recipes: dict[str, list[str]] = {}
-    for recipe in list_recipes():
+    for recipe in list_recipes().recipes:
         recipes.setdefault(recipe.env_id, []).append(recipe.name)
     runs = list_runs(ask.home.runs_dir, limit=_MOST_PLAYABLE, trials=False)
     return {
@@ -174,8 +97,6 @@ def list_playable(ask: Ask) -> Reply:
 
 
 def send_video(ask: Ask) -> Reply:
-    from gymsolve.runs.videos import list_videos
-
     name = ask.path["name"]
     for video in list_videos(asked_run(ask)):  # plain files of that folder, and nothing else
         if video.path.name == name:

@@ -7,6 +7,7 @@ bytes or a file. A `GymsolveError` that it raises becomes an answer with the sen
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -95,4 +96,14 @@ class Route:
     method: str
     """GET reads; POST acts, and never answers a page from elsewhere."""
     path: str
-    call: Callable[[Ask], Reply]
+    handler: str
+    """`module:function` among the modules of `web`; the module is imported at the first request."""
+
+    def call(self, ask: Ask) -> Reply:
+        return self.load()(ask)
+
+    def load(self) -> Callable[[Ask], Reply]:
+        """The handler; imports its module."""
+        module, _, function = self.handler.partition(":")
+        handler: Callable[[Ask], Reply] = vars(import_module(f"gymsolve.web.{module}"))[function]
+        return handler

@@ -50,7 +50,7 @@ def prepare(run: Run, name: str, question: str = "", *, picture: bool = True) ->
     """The prompt for one inspected episode."""
     from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
     from gymsolve.apps.review.review_text import episode_prompt, shown_states
-    from gymsolve.view.run_view import RunView
+    from gymsolve.view.diagnosed_run import DiagnosedRun
 
     if len(question) > _LONGEST_QUESTION:
         raise UsageError(f"a question has at most {_LONGEST_QUESTION} characters.", where="question")
@@ -63,7 +63,9 @@ def prepare(run: Run, name: str, question: str = "", *, picture: bool = True) ->
     states = shown_states(episode, _PICTURES) if picture and stored.frames else []
     sheet, shown = _sheet(stored, states)
     asked = _plain(question.strip())
-    return Prompt(run.id, name, _plain(episode_prompt(episode, RunView(run), asked, shown)), sheet, asked)
+    return Prompt(
+        run.id, name, _plain(episode_prompt(episode, DiagnosedRun(run), asked, shown)), sheet, asked
+    )
 
 
 def _plain(text: str) -> str:

@@ -6,5 +6,5 @@
     write.py      both files of one run                        document.py   blocks
     comparison.py, seeds.py, comparison_page.py: several runs  page.py, markdown.py   documents as files
 
-Pure functions over a `RunView`. A report needs no plotting library, no script and no network.
+Pure functions over a `DiagnosedRun`. A report needs no plotting library, no script and no network.
 """

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from gymsolve.errors import RunDamagedError
 from gymsolve.runs.files import read_file
 from gymsolve.text import count, number
+from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.document import Block, Figures, Paragraph, Section, Table
 from gymsolve.view.report.figures import Bars, Curves, Figure, Line, Split
-from gymsolve.view.run_view import RunView
 
 _BINS = 20
 _TABLE_BYTES = 64 << 20
@@ -20,7 +20,7 @@ _FAR = 4.0
 """Standard deviations from the mean at which a reward is called an outlier."""
 
 
-def reward_audit(view: RunView) -> Section:
+def reward_audit(view: DiagnosedRun) -> Section:
     """Of single rewards (the newest stored rollout), of episodes, and of named components."""
     rewards = _stored_rewards(view)
     blocks: list[Block] = []
@@ -51,7 +51,7 @@ def bars_of(values: list[float], title: str, x_label: str, note: str = "") -> Ba
     return Bars(title, edges, counts, note, x_label)
 
 
-def _stored_rewards(view: RunView) -> list[float]:
+def _stored_rewards(view: DiagnosedRun) -> list[float]:
     """The rewards in the newest checkpoint's table of its last rollout; empty when there is none."""
     if not view.checkpoints:
         return []
@@ -117,7 +117,7 @@ class _Part(NamedTuple):
     per_step: float | None
 
 
-def _parts(view: RunView) -> list[_Part]:
+def _parts(view: DiagnosedRun) -> list[_Part]:
     parts = []
     for name in view.history.series:
         shares = [y for _, y in view.points(name) if math.isfinite(y)] if name.startswith(_SHARE) else []
@@ -142,7 +142,7 @@ def _components(parts: list[_Part]) -> Split | None:
     return Split("Components of the reward", means, note) if sum(mean for _, mean in means) > 0 else None
 
 
-def _shaping(view: RunView) -> Curves | None:
+def _shaping(view: DiagnosedRun) -> Curves | None:
     """Shaped return, which the agent saw, against the raw one, which counts."""
     shaped = view.points("rollout/ep_shaped_rew_mean")
     if not shaped:
@@ -151,7 +151,7 @@ def _shaping(view: RunView) -> Curves | None:
     return Curves("Raw and shaped return", lines, x_label=view.axis)
 
 
-def _spread(view: RunView) -> Curves | None:
+def _spread(view: DiagnosedRun) -> Curves | None:
     mean, std = view.points("rollout/reward_mean"), dict(view.points("rollout/reward_std"))
     if not mean:
         return None

@@ -29,8 +29,8 @@ def seed_curves(contenders: Sequence[Contender], axis: Axis, metric: str = _EVAL
         line = _merge(group, axis, number, metric)
         if line is not None:
             lines.append(line)
-            thresholds |= {one.threshold for one in group}
-    if not lines or len({one.env_id for one in contenders}) > 1:  # returns of others do not compare
+            thresholds |= {run.threshold for run in group}
+    if not lines or len({run.env_id for run in contenders}) > 1:  # returns of others do not compare
         return []
     if metric != _EVALUATIONS:
         return [Curves(f"{metric} over seeds", lines, _note(metric), x_label=AXES[axis])]
@@ -42,13 +42,13 @@ def seed_curves(contenders: Sequence[Contender], axis: Axis, metric: str = _EVAL
 
 
 def _merge(group: Sequence[Contender], axis: Axis, number: int, metric: str) -> Line | None:
-    judged = {one.letter: _finite(one.points_on(metric, axis)) for one in group}
-    known = [one for one in group if judged[one.letter]]
-    if len(known) < FEWEST:
+    judged = {run.letter: _finite(run.points_on(metric, axis)) for run in group}
+    judged_runs = [run for run in group if judged[run.letter]]
+    if len(judged_runs) < FEWEST:
         return None
-    curves = [judged[one.letter] for one in known]
+    curves = [judged[run.letter] for run in judged_runs]
     begin = max(points[0][0] for points in curves)
-    under_way = [judged[one.letter][-1][0] for one in known if one.status not in _ENDED]
+    under_way = [judged[run.letter][-1][0] for run in judged_runs if run.status not in _ENDED]
     end = min(under_way) if under_way else max(points[-1][0] for points in curves)
     places = sorted({x for points in curves for x, _ in points if begin <= x <= end})
     every = math.ceil(len(places) / _POINTS) or 1
@@ -58,8 +58,8 @@ def _merge(group: Sequence[Contender], axis: Axis, number: int, metric: str) -> 
         values = [_at(points, x) for points in curves]
         line.append((x, interquartile_mean(values)))
         spread.append((x, *seed_interval(values, _RESAMPLES)))
-    letters = ", ".join(one.letter for one in known)
-    label = f"{letters}: interquartile mean over {len(known)} seeds; the band is its 95 % interval"
+    letters = ", ".join(run.letter for run in judged_runs)
+    label = f"{letters}: interquartile mean over {len(judged_runs)} seeds; the band is its 95 % interval"
     return Line(label, line, spread, letter=str(number))
 
 

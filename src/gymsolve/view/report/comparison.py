@@ -10,8 +10,9 @@ from gymsolve.runs.run import Run
 from gymsolve.runs.summary import Status
 from gymsolve.settings.config import INCIDENTAL
 from gymsolve.text import UNITS, plural
+from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.figures import Curves, Line, Point
-from gymsolve.view.run_view import RunView, is_finite
+from gymsolve.view.run_view import is_finite
 
 Axis = Literal["env_steps", "vec_steps", "time"]
 AXES: dict[Axis, str] = {
@@ -24,7 +25,7 @@ AXES: dict[Axis, str] = {
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
 
-class Contender(RunView):
+class Contender(DiagnosedRun):
     """One of the runs that are compared."""
 
     def __init__(self, run: Run, letter: str) -> None:

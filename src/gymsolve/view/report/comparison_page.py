@@ -12,14 +12,14 @@ from gymsolve.view.report.seeds import spread_over_seeds
 
 
 def render_comparison(contenders: Sequence[Contender], axis: Axis) -> str:
-    letters = [one.letter for one in contenders]
+    letters = [run.letter for run in contenders]
     columns = range(1, len(letters) + 1)
-    ids = Table(("", "run", "status"), [(one.letter, one.run.id, one.status) for one in contenders])
+    ids = Table(("", "run", "status"), [(run.letter, run.run.id, run.status) for run in contenders])
     differing = [(path, *map(setting, values)) for path, values in differences(contenders).items()]
     charts = [*seed_curves(contenders, axis), *compare_curves(contenders, axis)]
     without_effect = differences(contenders, incidental=True)
     settings = Table(("", *letters), differing) if differing else Paragraph("None.")
-    damage = [f"{one.letter}: {problem}" for one in contenders for problem in one.metrics.problems]
+    damage = [f"{run.letter}: {problem}" for run in contenders for problem in run.metrics.problems]
     return render_page(
         Document(
             title="Runs compared",
@@ -29,7 +29,7 @@ def render_comparison(contenders: Sequence[Contender], axis: Axis) -> str:
             sections=[
                 Section("Runs", [ids]),
                 Section("Results", [Table(("", *letters), result_rows(contenders, axis), columns)]),
-                Section("Over seeds", [Paragraph(one.remark()) for one in spread_over_seeds(contenders)]),
+                Section("Over seeds", [Paragraph(run.remark()) for run in spread_over_seeds(contenders)]),
                 Section("Curves", [Figures(charts)] if charts else []),
                 Section("Settings that differ", [settings, *_aside(without_effect)]),
                 Section("Could not be read", [Paragraph(line) for line in damage]),
@@ -39,26 +39,28 @@ def render_comparison(contenders: Sequence[Contender], axis: Axis) -> str:
 
 
 def _aside(paths: Iterable[str]) -> list[Paragraph]:
-    told = ", ".join(paths)
-    return [Paragraph(f"Without effect on results, they also differ in {told}.")] if told else []
+    names = ", ".join(paths)
+    return [Paragraph(f"Without effect on results, they also differ in {names}.")] if names else []
 
 
 def result_rows(contenders: Sequence[Contender], axis: Axis) -> list[tuple[str, ...]]:
     """Names and one value per run, as text."""
-    results = [one.results(axis) for one in contenders]
+    results = [result.results(axis) for result in contenders]
     unit = "s" if axis == "time" else axis.replace("_", " ")
-    quality = [None if one["quality"] is None else round(one["quality"], 3) for one in results]
-    by_success = any(one["success_needed"] is not None for one in results)
-    shares = ("–" if one["best_success"] is None else f"{one['best_success']:.0%}" for one in results)
+    quality = [None if result["quality"] is None else round(result["quality"], 3) for result in results]
+    by_success = any(result["success_needed"] is not None for result in results)
+    shares = (
+        "–" if result["best_success"] is None else f"{result['best_success']:.0%}" for result in results
+    )
     return [
         *([("best share of successes", *shares)] if by_success else []),
-        ("best evaluation", *(number(one["best_reward"]) for one in results)),
+        ("best evaluation", *(number(result["best_reward"]) for result in results)),
         ("last evaluation", *map(_last_evaluation, contenders, results)),
-        ("training return, last 100 episodes", *(number(one["training_reward"]) for one in results)),
-        ("threshold", *(_bar(one) for one in results)),
-        (f"threshold reached at ({unit})", *(number(one["reached_at"]) for one in results)),
-        ("quality", *(number(one) for one in quality)),
-        ("steps per second", *("–" if one["fps"] is None else count(one["fps"]) for one in results)),
+        ("training return, last 100 episodes", *(number(result["training_reward"]) for result in results)),
+        ("threshold", *(_bar(result) for result in results)),
+        (f"threshold reached at ({unit})", *(number(result["reached_at"]) for result in results)),
+        ("quality", *(number(result) for result in quality)),
+        ("steps per second", *("–" if result["fps"] is None else count(result["fps"]) for result in results)),
     ]
 
 
@@ -67,7 +69,7 @@ def _bar(result: dict[str, Any]) -> str:
     return number(result["threshold"]) if share is None else f"{share:.0%} successes"
 
 
-def _last_evaluation(one: Contender, result: dict[str, Any]) -> str:
-    if one.status != "running":
+def _last_evaluation(run: Contender, result: dict[str, Any]) -> str:
+    if run.status != "running":
         return number(result["final_reward"])
     return "none yet" if result["final_reward"] is None else f"{number(result['final_reward'])} so far"

@@ -7,30 +7,30 @@ from gymsolve.metrics.action_shares import group_names, label_choices
 from gymsolve.metrics.tables.learning import DECADES
 from gymsolve.metrics.time_accounting import NAMES
 from gymsolve.text import took
+from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.document import Block, Figures, Section
 from gymsolve.view.report.figures import Curves, Figure, Line, Point, Split, Stack
-from gymsolve.view.run_view import RunView
 
 Range = tuple[float, float]
 _HARDLY = 0.005
 """Parts of the time below this share are told together."""
 
 
-def learning_curves(view: RunView) -> Section:
+def learning_curves(view: DiagnosedRun) -> Section:
     """Everything over the steps that the run is measured in."""
     charts: list[Figure | None] = [return_figure(view), loss_figure(view), *_health(view)]
     charts += [*action_figures(view), _seen(view), _length(view), *_gradients(view)]
-    shown = [on_axis(view, chart) for chart in charts if chart is not None]
-    blocks: Sequence[Block] = [Figures(shown)] if shown else []
+    figures = [on_axis(view, chart) for chart in charts if chart is not None]
+    blocks: Sequence[Block] = [Figures(figures)] if figures else []
     return Section("Learning curves", blocks)
 
 
-def on_axis(view: RunView, chart: Figure) -> Figure:
+def on_axis(view: DiagnosedRun, chart: Figure) -> Figure:
     """The chart with the name of its axis; its points are there already."""
     return chart._replace(x_label=view.axis) if isinstance(chart, Curves | Stack) else chart
 
 
-def return_figure(view: RunView) -> Curves | None:
+def return_figure(view: DiagnosedRun) -> Curves | None:
     """Training episodes with their range, evaluations with their spread, and the threshold.
 
     Of a curriculum all of them are those of its last stage.
@@ -54,13 +54,13 @@ def return_figure(view: RunView) -> Curves | None:
     return Curves("Return", lines, note, level=level, x_label=view.axis)
 
 
-def _goal(view: RunView) -> str:
+def _goal(view: DiagnosedRun) -> str:
     """Which of several stages returns are about, in words; empty without a curriculum."""
     stages = view.config.curriculum.names
     return f" of {stages[-1]}" if stages else ""
 
 
-def loss_figure(view: RunView) -> Curves | None:
+def loss_figure(view: DiagnosedRun) -> Curves | None:
     """Parts of the loss that the optimiser weighs against each other, in the same units."""
     lines = [
         Line("policy loss", _sizes(view.points("train/policy_loss"))),
@@ -78,7 +78,7 @@ def loss_figure(view: RunView) -> Curves | None:
     return _shown(Curves("Losses", drawn, note, logarithmic=True))
 
 
-def action_figures(view: RunView) -> list[Figure | None]:
+def action_figures(view: DiagnosedRun) -> list[Figure | None]:
     """Actions of the policy: shares of choices, or the range of a box."""
     groups = group_names(view.history.series)
     box = None if groups else _within(view, "Actions", "action", "The axis is the action space.")
@@ -86,7 +86,7 @@ def action_figures(view: RunView) -> list[Figure | None]:
     return [*(stacks or [None]), box]
 
 
-def archive_figures(view: RunView) -> list[Figure]:
+def archive_figures(view: DiagnosedRun) -> list[Figure]:
     """Places found over time, and the best that was scored from any of them; of a curriculum, that of its
     last stage, as training's own returns are."""
     cells = Curves("Cells", [Line("in the archive", view.points("archive/cells"))])
@@ -104,12 +104,12 @@ def archive_figures(view: RunView) -> list[Figure]:
     return [on_axis(view, chart) for chart in charts if chart is not None]
 
 
-def _seen(view: RunView) -> Curves | None:
+def _seen(view: DiagnosedRun) -> Curves | None:
     """Observations as the network sees them, in the range that space and scaling allow."""
     return _within(view, "Observations, as the network sees them", "obs", "The axis is all that is possible.")
 
 
-def _within(view: RunView, title: str, prefix: str, note: str) -> Curves | None:
+def _within(view: DiagnosedRun, title: str, prefix: str, note: str) -> Curves | None:
     """Mean and spread, on an axis that the spaces of the run decide where they have ends."""
     limits = view.context.ranges.get(f"{prefix}/mean")
     mean, std = view.points(f"{prefix}/mean"), dict(view.points(f"{prefix}/std"))
@@ -118,14 +118,14 @@ def _within(view: RunView, title: str, prefix: str, note: str) -> Curves | None:
     return _shown(Curves(title, [line], note if limits else "", limits=limits))
 
 
-def time_split(view: RunView) -> Split | None:
+def time_split(view: DiagnosedRun) -> Split | None:
     """Where the seconds of all sittings went; logs without shares tell collecting and learning at least."""
     spent = {part: round(seconds, 2) for part, seconds in view.spent.items()}
     whole = sum(spent.values())
     if whole and set(spent) - {"eval"}:
-        shown = {part: spent[part] for part in NAMES if spent.get(part, 0.0) >= _HARDLY * whole}
-        parts = [(f"{NAMES[part]}, {took(seconds)}", seconds / whole) for part, seconds in shown.items()]
-        rest = whole - sum(shown.values())
+        larger = {part: spent[part] for part in NAMES if spent.get(part, 0.0) >= _HARDLY * whole}
+        parts = [(f"{NAMES[part]}, {took(seconds)}", seconds / whole) for part, seconds in larger.items()]
+        rest = whole - sum(larger.values())
         small = [(f"less than {_HARDLY:.1%} each, {took(rest)}", rest / whole)] if rest > 0.005 else []
         return Split("Where the time went", [*parts, *small], f"{took(whole)} in all.")
     collect, update = _mean(view.points("time/collect_seconds")), _mean(view.points("time/update_seconds"))
@@ -137,7 +137,7 @@ def time_split(view: RunView) -> Split | None:
     return Split("Where the time went", [*parts, *([("evaluating", share)] if share > 0 else [])])
 
 
-def _health(view: RunView) -> list[Curves | None]:
+def _health(view: DiagnosedRun) -> list[Curves | None]:
     """Numbers that tell a sound update from a harmful one; the shaded range is usual where things go well."""
     relative = view.points("policy/entropy_relative")
     highest = view.context.max_entropy
@@ -154,7 +154,7 @@ def _health(view: RunView) -> list[Curves | None]:
     ]
 
 
-def _length(view: RunView) -> Curves | None:
+def _length(view: DiagnosedRun) -> Curves | None:
     return _one("Episode length", "mean of the last 100", view.points("rollout/ep_len_mean"), None)
 
 
@@ -171,7 +171,7 @@ def _shown(chart: Curves | None) -> Curves | None:
     return chart if some else None
 
 
-def _stacked(view: RunView, part: int | None, named: Mapping[str, range]) -> Stack:
+def _stacked(view: DiagnosedRun, part: int | None, named: Mapping[str, range]) -> Stack:
     names = list(named)
     xs = [x for x, _ in view.points(names[0])]
     by_step = [dict(view.points(name)) for name in names]
@@ -181,7 +181,7 @@ def _stacked(view: RunView, part: int | None, named: Mapping[str, range]) -> Sta
     return Stack(title, labels, xs, shares, "Share of each choice since the record before.")
 
 
-def _gradients(view: RunView) -> list[Stack]:
+def _gradients(view: DiagnosedRun) -> list[Stack]:
     """How large the entries of gradients are, decade by decade, for each part of the network."""
     charts = []
     sizes = ["zero", *(f"1e{power}" for power in DECADES)]
@@ -191,12 +191,12 @@ def _gradients(view: RunView) -> list[Stack]:
         ("value", "the value function"),
     ):
         by_size = {size: view.points(f"gradient/{part}_{size}") for size in sizes}
-        shown = {size: points for size, points in by_size.items() if any(y > 0 for _, y in points)}
-        if shown:
+        occurring = {size: points for size, points in by_size.items() if any(y > 0 for _, y in points)}
+        if occurring:
             xs = [x for x, _ in by_size["zero"]]
-            shares = [[_or_zero(y) for _, y in points] for points in shown.values()]
+            shares = [[_or_zero(y) for _, y in points] for points in occurring.values()]
             note = "Share of the entries by size, in the last gradient step of some updates."
-            charts.append(Stack(f"Gradient of {what}", list(shown), xs, shares, note))
+            charts.append(Stack(f"Gradient of {what}", list(occurring), xs, shares, note))
     return charts
 
 
@@ -204,7 +204,7 @@ def _or_zero(value: float | None) -> float:
     return value if value is not None and math.isfinite(value) else 0.0
 
 
-def _whiskers(view: RunView) -> list[tuple[float, float, float]]:
+def _whiskers(view: DiagnosedRun) -> list[tuple[float, float, float]]:
     whiskers = []
     for row in view.judged:
         mean, std = float(row["eval/mean_reward"]), row.get("eval/std_reward")
@@ -217,7 +217,7 @@ def _sizes(points: list[Point]) -> list[Point]:
     return [(x, abs(y)) for x, y in points]
 
 
-def _product(view: RunView, metric: str, weight: str) -> list[Point]:
+def _product(view: DiagnosedRun, metric: str, weight: str) -> list[Point]:
     weights = dict(view.points(weight))
     return [(x, y * weights[x]) for x, y in view.points(metric) if x in weights]
 

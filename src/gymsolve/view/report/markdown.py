@@ -17,6 +17,7 @@ from gymsolve.view.report.document import (
     Picture,
     Section,
     Table,
+    Tile,
 )
 from gymsolve.view.report.textchart import text_of
 
@@ -27,14 +28,14 @@ _SPECIAL = re.compile(r"([\\`*\[\]<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^[>#+-]
 def render_markdown(document: Document) -> str:
     parts = [f"# {_escape(document.title)} ({_escape(document.badge)})", _escape(document.lead)]
     if document.tiles:
-        told = [
-            f"- {_escape(tile.label)}: **{_escape(tile.value)}** ({_escape(tile.note)})"
-            for tile in document.tiles
-        ]
-        parts.append("\n".join(told))
+        parts.append("\n".join(map(_tile, document.tiles)))
     for section in document.sections:
         parts += _section(section)
     return "\n\n".join(parts) + "\n"
+
+
+def _tile(tile: Tile) -> str:
+    return f"- {_escape(tile.label)}: **{_escape(tile.value)}** ({_escape(tile.note)})"
 
 
 def _section(section: Section) -> list[str]:
@@ -67,8 +68,8 @@ def _block(block: Block) -> list[str]:
         case Picture(path, caption):
             return [f"![{_escape(caption)}]({quote(path)})"]
         case Finding(severity, title, details):
-            told = [f"- {_escape(name)}: {_escape(text)}" for name, text in details]
-            return [f"**{severity.upper()}: {_escape(title)}**", "\n".join(told)]
+            lines = [f"- {_escape(name)}: {_escape(text)}" for name, text in details]
+            return [f"**{severity.upper()}: {_escape(title)}**", "\n".join(lines)]
         case Fold(title, blocks):
             return [f"### {_escape(title)}", *_blocks(blocks)]
 

@@ -96,10 +96,10 @@ def _tiles(tiles: Sequence[Tile]) -> str:
 
 def _table(table: Table) -> str:
     marks = [' class="r"' if index in table.right else "" for index in range(len(table.headers))]
-    head = "".join(f"<th{mark}>{escape(one)}</th>" for mark, one in zip(marks, table.headers, strict=True))
+    head = "".join(f"<th{mark}>{escape(cell)}</th>" for mark, cell in zip(marks, table.headers, strict=True))
     rows = [
         "<tr>"
-        + "".join(f"<td{mark}>{escape(one)}</td>" for mark, one in zip(marks, row, strict=True))
+        + "".join(f"<td{mark}>{escape(cell)}</td>" for mark, cell in zip(marks, row, strict=True))
         + "</tr>"
         for row in table.rows
     ]
@@ -107,7 +107,7 @@ def _table(table: Table) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    details = "".join(f"<dt>{escape(name)}</dt><dd>{_prose(told)}</dd>" for name, told in finding.details)
+    details = "".join(f"<dt>{escape(name)}</dt><dd>{_prose(text)}</dd>" for name, text in finding.details)
     title = f"{escape(finding.severity.upper())} · {escape(finding.title)}"
     return f'<div class="finding {escape(finding.severity)}"><b>{title}</b><dl>{details}</dl></div>'
 

@@ -5,12 +5,12 @@ import math
 from gymsolve.metrics.catalog import by_priority, find_metric
 from gymsolve.metrics.wording import remedy_text
 from gymsolve.text import number, resample, setting, sparkline
+from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.curves import return_figure
 from gymsolve.view.report.document import Block, Code, Fold, Paragraph, Section
 from gymsolve.view.report.sections import train_command
 from gymsolve.view.report.textchart import plot
 from gymsolve.view.report.verdict import verdict
-from gymsolve.view.run_view import RunView
 
 _ASK = """You are an expert in reinforcement learning. Below is the log of one training run.
 1. Say in two sentences whether it learned and what limits it, with the numbers that show it.
@@ -22,7 +22,7 @@ _SKIPPED = ("hyper/", "gradient/", "env_steps", "vec_steps", "updates", "progres
 _PERIODS, _SAMPLES = 24, 8
 
 
-def language_model(view: RunView) -> Section:
+def language_model(view: DiagnosedRun) -> Section:
     """The prompt, folded away; to be copied as it is."""
     blocks: list[Block] = [
         Paragraph("Paste this into a language model; it holds the question and all numbers it needs."),
@@ -31,26 +31,26 @@ def language_model(view: RunView) -> Section:
     return Section("For a language model", blocks)
 
 
-def prompt_text(view: RunView) -> str:
+def prompt_text(view: DiagnosedRun) -> str:
     parts = [_ASK, _about(view), settings_text(view), _metrics(view), _chart(view), alerts_text(view)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _about(view: RunView) -> str:
+def _about(view: DiagnosedRun) -> str:
     return f"## Run\n{train_command(view)}\n{verdict(view)}"
 
 
-def settings_text(view: RunView) -> str:
+def settings_text(view: DiagnosedRun) -> str:
     """Settings of algorithm, environment and network."""
-    shown = [
+    lines = [
         f"{path}={setting(value)}"
         for path, value in view.settings.items()
         if path.startswith(("algo.", "env.", "net.")) and value not in (None, [], {})
     ]
-    return "## Settings\n" + "\n".join(shown)
+    return "## Settings\n" + "\n".join(lines)
 
 
-def _metrics(view: RunView) -> str:
+def _metrics(view: DiagnosedRun) -> str:
     """Each metric as a sparkline and as samples over the training, first to last."""
     names = [name for name in by_priority(view.history.series) if not name.startswith(_SKIPPED)]
     lines = []
@@ -64,12 +64,12 @@ def _metrics(view: RunView) -> str:
     return "\n".join([head, *lines]) if lines else ""
 
 
-def _chart(view: RunView) -> str:
+def _chart(view: DiagnosedRun) -> str:
     chart = return_figure(view)
     return "" if chart is None else f"## {chart.title}\n{plot(chart)}"
 
 
-def alerts_text(view: RunView) -> str:
+def alerts_text(view: DiagnosedRun) -> str:
     """Root causes, what follows from them, and what did not fire."""
     diagnosis = view.diagnosis.to_json()
     lines = [

@@ -12,6 +12,7 @@ from gymsolve.runs.checkpoints import CELLS
 from gymsolve.runs.logbook import LogEntry
 from gymsolve.runs.videos import cut_note
 from gymsolve.text import count, duration, number, plural, score, setting, took
+from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.curves import archive_figures, time_split
 from gymsolve.view.report.document import (
     Block,
@@ -26,7 +27,6 @@ from gymsolve.view.report.document import (
     Section,
     Table,
 )
-from gymsolve.view.run_view import RunView
 
 _SHOWN = 12
 """Rows of a table before the rest is folded away."""
@@ -34,7 +34,7 @@ _BY_HAND = ("--set", "auto")
 """Settings that no recipe decides: given on the command line, or measured on the machine."""
 
 
-def findings(view: RunView) -> Section:
+def findings(view: DiagnosedRun) -> Section:
     """One root cause first, its consequences under it."""
     diagnosis = view.diagnosis.to_json()
     blocks: list[Block] = [_finding(alert, diagnosis["consequences"]) for alert in diagnosis["roots"]]
@@ -47,12 +47,12 @@ def findings(view: RunView) -> Section:
     return Section("Alerts", [*blocks, *_quiet(view)])
 
 
-def problems(view: RunView) -> Section:
+def problems(view: DiagnosedRun) -> Section:
     """Damage in the run's files; usually an empty section, which is left out."""
     return Section("Could not be read", [Bullets(view.problems)] if view.problems else [])
 
 
-def logbook(view: RunView) -> Section:
+def logbook(view: DiagnosedRun) -> Section:
     """Entries of people and agents about the run; left out where there are none."""
     rows = [
         (entry.time[:16].replace("T", " "), entry.by, _entry_text(entry), entry.verdict)
@@ -89,7 +89,7 @@ def _finding(alert: dict[str, Any], consequences: list[dict[str, Any]]) -> Findi
     return Finding(alert["severity"], f"{alert['title']} [{alert['id']}]", details)
 
 
-def _quiet(view: RunView) -> list[Block]:
+def _quiet(view: DiagnosedRun) -> list[Block]:
     quiet, unchecked = view.diagnosis.not_fired, view.diagnosis.not_checked
     blocks: list[Block] = []
     if quiet:
@@ -100,24 +100,24 @@ def _quiet(view: RunView) -> list[Block]:
     return blocks
 
 
-def video(view: RunView) -> Section:
+def video(view: DiagnosedRun) -> Section:
     """The best policy at work, beside the report."""
-    shown = view.video
-    if shown is None:
+    best = view.video
+    if best is None:
         return Section("Video", [])
-    about = [f"policy of step {count(shown.facts['env_steps'])}"] if "env_steps" in shown.facts else []
-    if "return" in shown.facts:
-        about.append(f"return {number(shown.facts['return'])}")
-    if shown.facts.get("complete") is False:
-        about.append(cut_note(shown.facts).removeprefix(", "))
-    blocks: list[Block] = [Clip(f"videos/{shown.path.name}", ", ".join([f"{shown.name}.mp4", *about]))]
-    others = [other.path.name for other in view.videos if other.path != shown.path]
+    about = [f"policy of step {count(best.facts['env_steps'])}"] if "env_steps" in best.facts else []
+    if "return" in best.facts:
+        about.append(f"return {number(best.facts['return'])}")
+    if best.facts.get("complete") is False:
+        about.append(cut_note(best.facts).removeprefix(", "))
+    blocks: list[Block] = [Clip(f"videos/{best.path.name}", ", ".join([f"{best.name}.mp4", *about]))]
+    others = [other.path.name for other in view.videos if other.path != best.path]
     if others:
         blocks.append(Paragraph(f"Also in videos/: {', '.join(others)}."))
     return Section("Video", blocks)
 
 
-def archive(view: RunView) -> Section:
+def archive(view: DiagnosedRun) -> Section:
     """Places that were found, for a run with an archive; left out for others."""
     charts = archive_figures(view) if view.points("archive/cells") else []
     if not charts:
@@ -131,7 +131,7 @@ def archive(view: RunView) -> Section:
     return Section("Archive", blocks)
 
 
-def evaluations(view: RunView) -> Section:
+def evaluations(view: DiagnosedRun) -> Section:
     rows = [
         (
             count(row["env_steps"]),
@@ -147,7 +147,7 @@ def evaluations(view: RunView) -> Section:
     return Section("Evaluations", _long_table(headers, rows, (0, 1, 2, 3, 4)))
 
 
-def tasks(view: RunView) -> Section:
+def tasks(view: DiagnosedRun) -> Section:
     """Each of several tasks, in the evaluation that counts and in the newest; left out where there is one."""
     newest = {task.name: task for task in task_verdicts(view.judged[-1] if view.judged else {})}
     rows = [
@@ -176,7 +176,7 @@ def tasks(view: RunView) -> Section:
     return Section("Tasks", [Table(headers, rows, (1, 2, 3, 5, 6, 7))] if rows else [])
 
 
-def checkpoints(view: RunView) -> Section:
+def checkpoints(view: DiagnosedRun) -> Section:
     rows = []
     for saved in view.checkpoints:
         judged = saved["eval"] or {}
@@ -187,7 +187,7 @@ def checkpoints(view: RunView) -> Section:
     return Section("Checkpoints", _long_table(headers, rows, (0, 3)))
 
 
-def speed(view: RunView) -> Section:
+def speed(view: DiagnosedRun) -> Section:
     """Steps per second and where the time went."""
     rates = [y for _, y in view.points("time/fps") if math.isfinite(y)]
     if not rates:
@@ -218,7 +218,7 @@ def _long_table(
     return [newest, Fold(f"all {len(rows)}", [Table(headers, rows, right)])]
 
 
-def configuration(view: RunView) -> Section:
+def configuration(view: DiagnosedRun) -> Section:
     """Decided settings in the open, defaults folded away."""
     rows = [
         (path, setting(value), view.stored["provenance"].get(path, "default"))
@@ -232,7 +232,7 @@ def configuration(view: RunView) -> Section:
     return Section("Settings", [*blocks, Fold(f"{len(rest)} defaults", [Table(headers, rest)])])
 
 
-def reproduce(view: RunView) -> Section:
+def reproduce(view: DiagnosedRun) -> Section:
     """Exact commands, seed and versions."""
     info = view.info
     commands = [f"{train_command(view)}"]
@@ -254,7 +254,7 @@ def reproduce(view: RunView) -> Section:
     return Section("How to reproduce it", [Paragraph(text), Code("\n".join([*commands, *notes, "", *more]))])
 
 
-def train_command(view: RunView) -> str:
+def train_command(view: DiagnosedRun) -> str:
     """One command that says all that was decided outside of the recipe."""
     words = ["gymsolve", "train", view.summary.name, "--seed", str(view.config.seed)]
     words += ["--steps", str(view.config.steps)]

@@ -45,20 +45,20 @@ class SeedSpread:
         alone = "in the seed alone"
         if self.incidental:
             alone = f"in nothing that changes results but the seed (also in {', '.join(self.incidental)})"
-        told = (
+        text = (
             f"{', '.join(self.letters)} differ {alone}: the interquartile mean of their final "
             f"evaluations is {number(self.iqm)} (95 % interval {number(self.low)} to {number(self.high)})."
         )
         if self.unfinished:
-            told += f" Not all reached their end: {', '.join(self.unfinished)} stopped or crashed before it."
+            text += f" Not all reached their end: {', '.join(self.unfinished)} stopped or crashed before it."
         if not self.lucky:
-            return told
-        return f"{told} The best seed, {number(self.best)}, is far above the others: that is luck."
+            return text
+        return f"{text} The best seed, {number(self.best)}, is far above the others: that is luck."
 
 
 def spread_over_seeds(contenders: Sequence[Contender]) -> list[SeedSpread]:
     """One for every configuration that was trained to an end with three seeds or more."""
-    ended = [one for one in contenders if one.judged and one.status != "running"]
+    ended = [run for run in contenders if run.judged and run.status != "running"]
     return [_spread(group) for group in runs_alike(ended)]
 
 
@@ -68,10 +68,10 @@ def runs_alike(contenders: Sequence[Contender]) -> list[list[Contender]]:
     They come by seed: which of them began first within a second is chance.
     """
     groups: dict[str, dict[int, Contender]] = {}
-    for one in contenders:
-        alike = {path: v for path, v in one.settings.items() if not path.startswith((*INCIDENTAL, "seed"))}
+    for run in contenders:
+        alike = {path: v for path, v in run.settings.items() if not path.startswith((*INCIDENTAL, "seed"))}
         same = groups.setdefault(repr(sorted(alike.items())), {})
-        same.setdefault(one.settings["seed"], one)  # a repeated seed tells nothing new
+        same.setdefault(run.settings["seed"], run)  # a repeated seed tells nothing new
     return [[group[seed] for seed in sorted(group)] for group in groups.values() if len(group) >= FEWEST]
 
 
@@ -88,25 +88,25 @@ def interquartile_mean(values: Sequence[float]) -> float:
 def seed_interval(values: Sequence[float], resamples: int = _RESAMPLES) -> tuple[float, float]:
     """95 % percentile bootstrap of the interquartile mean; the same values give the same interval."""
     draw = random.Random(0)
-    found = sorted(interquartile_mean(draw.choices(values, k=len(values))) for _ in range(resamples))
+    means = sorted(interquartile_mean(draw.choices(values, k=len(values))) for _ in range(resamples))
     cut = round(0.025 * resamples)
-    return found[cut], found[-cut - 1]
+    return means[cut], means[-cut - 1]
 
 
 def _spread(group: Sequence[Contender]) -> SeedSpread:
-    finals = [float(one.judged[-1]["eval/mean_reward"]) for one in group]
+    finals = [float(run.judged[-1]["eval/mean_reward"]) for run in group]
     low, high = seed_interval(finals)
     # Against the others: within so few, a value cannot be two spreads from a mean that it is part of.
     *others, best = sorted(finals)
     bar = statistics.fmean(others) + _APART * statistics.stdev(others)
     return SeedSpread(
-        letters=tuple(one.letter for one in group),
-        seeds=tuple(one.settings["seed"] for one in group),
+        letters=tuple(run.letter for run in group),
+        seeds=tuple(run.settings["seed"] for run in group),
         iqm=interquartile_mean(finals),
         low=low,
         high=high,
         best=best,
         lucky=best > bar,
         incidental=tuple(differences(group, incidental=True)),
-        unfinished=tuple(one.letter for one in group if one.status in ("stopped", "crashed")),
+        unfinished=tuple(run.letter for run in group if run.status in ("stopped", "crashed")),
     )

@@ -6,9 +6,9 @@ from gymsolve.runs.run import Run
 from gymsolve.runs.stage_checkpoints import STAGE
 from gymsolve.settings.config import TrainConfig
 from gymsolve.text import count, number
+from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.document import Block, Figures, Paragraph, Section, Table
 from gymsolve.view.report.figures import Curves, Line
-from gymsolve.view.run_view import RunView
 from gymsolve.view.stages import StageVisit, own_curve, stage_stories
 from gymsolve.view.transfer import Curve, forward_transfer, spread_of_tasks
 
@@ -16,7 +16,7 @@ _SHOWN = 16
 """Rows of the table of tasks over time; the ends of stages are always among them."""
 
 
-def stages(view: RunView, scratch: Sequence[Run] = ()) -> Section:
+def stages(view: DiagnosedRun, scratch: Sequence[Run] = ()) -> Section:
     """The section; empty, and so left out, where there is no curriculum."""
     if not view.config.curriculum.stages:
         return Section("Stages", [])
@@ -32,7 +32,7 @@ def stages(view: RunView, scratch: Sequence[Run] = ()) -> Section:
     return Section("Stages", blocks)
 
 
-def _visited(view: RunView) -> Table:
+def _visited(view: DiagnosedRun) -> Table:
     rows = [
         (
             visit.stage,
@@ -51,7 +51,7 @@ def _visited(view: RunView) -> Table:
     return Table(headers, rows, (1, 2, 4))
 
 
-def _figure(view: RunView, what: str) -> Curves:
+def _figure(view: DiagnosedRun, what: str) -> Curves:
     lines = [
         Line(name, [(view.place(step), value) for step, value in curve])
         for name, curve in view.stage_curves.items()
@@ -76,7 +76,7 @@ def _matrix(visits: Sequence[StageVisit], curves: Mapping[str, Curve]) -> Table:
     return Table(("steps", *curves), rows, tuple(range(len(curves) + 1)))
 
 
-def _left(view: RunView, scratch: Sequence[Run]) -> list[Block]:
+def _left(view: DiagnosedRun, scratch: Sequence[Run]) -> list[Block]:
     """A table of what is left of each stage, and of what it gained from those before."""
     gained = _gains(view, scratch)
     rows = [
@@ -99,11 +99,11 @@ def _left(view: RunView, scratch: Sequence[Run]) -> list[Block]:
     return [Table(headers, rows, tuple(range(1, len(headers)))), Paragraph(note)]
 
 
-def _gains(view: RunView, scratch: Sequence[Run]) -> dict[str, float]:
+def _gains(view: DiagnosedRun, scratch: Sequence[Run]) -> dict[str, float]:
     """Forward transfer by stage, for those that a run from scratch was given of."""
     by_success = view.config.solved_by == "success_rate"
     gains: dict[str, float] = {}
-    for alone in map(RunView, scratch):
+    for alone in map(DiagnosedRun, scratch):
         curve = own_curve(alone.rows, by_success=by_success)
         for visit in view.stages:
             if visit.stage in gains or not _same_task(view.config, visit.stage, alone.config):
@@ -119,7 +119,7 @@ def _gains(view: RunView, scratch: Sequence[Run]) -> dict[str, float]:
     return gains
 
 
-def _best(view: RunView, name: str) -> float | None:
+def _best(view: DiagnosedRun, name: str) -> float | None:
     """The most that a stage is asked for: the return that counts as solved there, else what promotes."""
     thresholds = [row[key] for row in view.rows if (key := f"task_threshold/{name}") in row]
     if thresholds:

@@ -67,10 +67,10 @@ def plot(chart: Curves, width: int = _WIDTH, height: int = _HEIGHT) -> str:
 
 
 def _legend(chart: Curves) -> list[str]:
-    told = [f"  {_letter(line, index)} {line.label}{_ends(line)}" for index, line in enumerate(chart.lines)]
+    lines = [f"  {_letter(line, index)} {line.label}{_ends(line)}" for index, line in enumerate(chart.lines)]
     if chart.level is not None:
-        told.append(f"  - {chart.level[1]}")
-    return told
+        lines.append(f"  - {chart.level[1]}")
+    return lines
 
 
 def _ends(line: Line) -> str:
@@ -82,7 +82,7 @@ def _ends(line: Line) -> str:
 
 def _shade(grid: list[list[str]], line: Line, row: Callable[[float], int], first: float, last: float) -> None:
     """A band as dots, wherever nothing else is."""
-    solid = [one for one in line.spread if math.isfinite(one[1]) and math.isfinite(one[2])]
+    solid = [band for band in line.spread if math.isfinite(band[1]) and math.isfinite(band[2])]
     scale = (last - first) / max(1, len(grid[0]) - 1)
     for before, after in pairwise(solid):
         span = after[0] - before[0]
@@ -126,5 +126,5 @@ def _letter(line: Line, index: int) -> str:
 def _rows(rows: Sequence[tuple[str, float, str]]) -> str:
     width = max((len(label) for label, _, _ in rows), default=0)
     return "\n".join(
-        f"{label:<{width}}  {'█' * round(share * 40):<40}  {told}" for label, share, told in rows
+        f"{label:<{width}}  {'█' * round(share * 40):<40}  {text}" for label, share, text in rows
     )

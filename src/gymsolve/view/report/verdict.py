@@ -6,8 +6,8 @@ from typing import Any
 from gymsolve.metrics.tasks import task_verdicts
 from gymsolve.metrics.wording import remedy_text
 from gymsolve.text import count, number, score, took
+from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.document import Tile, Tone
-from gymsolve.view.run_view import RunView
 
 _ENDS = {
     "steps": "the budget was spent",
@@ -21,11 +21,11 @@ _RISING = 0.05
 """Share of the way to the goal that the last quarter must gain to be called rising."""
 
 
-def badge(view: RunView) -> str:
+def badge(view: DiagnosedRun) -> str:
     return view.summary.status
 
 
-def tone(view: RunView) -> Tone:
+def tone(view: DiagnosedRun) -> Tone:
     if view.summary.status in ("crashed", "damaged") or any(
         alert.severity == "error" for alert in view.diagnosis.roots
     ):
@@ -33,7 +33,7 @@ def tone(view: RunView) -> Tone:
     return "good" if view.solved else "calm"
 
 
-def verdict(view: RunView) -> str:
+def verdict(view: DiagnosedRun) -> str:
     """One paragraph."""
     sentences = [_whether(view), _which_tasks(view), _how_sure(view), _how_long(view)]
     if view.summary.status == "crashed":  # first things first
@@ -43,7 +43,7 @@ def verdict(view: RunView) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def tiles(view: RunView) -> list[Tile]:
+def tiles(view: DiagnosedRun) -> list[Tile]:
     """The figures that everybody asks for."""
     best, threshold = view.best, view.return_threshold
     needed = "no threshold known" if threshold is None else f"needed {number(threshold)}"
@@ -64,21 +64,21 @@ def tiles(view: RunView) -> list[Tile]:
     ]
 
 
-def _of_budget(view: RunView) -> str:
+def _of_budget(view: DiagnosedRun) -> str:
     of = f"of {count(view.config.steps)}"
     if view.config.budget_in == "env_steps":
         return of
     return f"{count(view.place(view.env_steps))} {of} vector steps"
 
 
-def _quality_tile(view: RunView) -> Tile:
+def _quality_tile(view: DiagnosedRun) -> Tile:
     """A single evaluation is no curve, unless it solved the environment."""
     if view.quality is None or (len(view.judged) < 2 and not view.solved):
         return Tile("quality", "–", "it takes two evaluations to tell")
     return Tile("quality", f"{view.quality:.2f}", "area under the curve per sample")
 
 
-def _whether(view: RunView) -> str:
+def _whether(view: DiagnosedRun) -> str:
     name, best, threshold = view.summary.name, view.best, view.return_threshold
     if view.solved:
         proofs = [int(row["env_steps"]) for row in view.judged if row.get("solved") == 1.0]
@@ -102,7 +102,7 @@ def _whether(view: RunView) -> str:
     return f"{name} is not solved{' yet' if running else ''}: its best evaluation, {reached}, {verb}{rest}."
 
 
-def _which_tasks(view: RunView) -> str:
+def _which_tasks(view: DiagnosedRun) -> str:
     """Which of several tasks are missing, in the evaluation that counts."""
     tasks = task_verdicts(view.best or {})
     if not tasks:
@@ -118,7 +118,7 @@ def _rate(best: dict[str, Any] | None) -> str:
     return "–" if rate is None else f"{rate:.0%}"
 
 
-def _how_sure(view: RunView) -> str:
+def _how_sure(view: DiagnosedRun) -> str:
     best = view.best
     if best is None:
         return ""
@@ -150,7 +150,7 @@ def _margin(best: dict[str, Any], threshold: float | None, error: float, *, conf
     return f", {number(round(abs(gap) / error, 1))} of those {side} the threshold{doubt}"
 
 
-def _how_long(view: RunView) -> str:
+def _how_long(view: DiagnosedRun) -> str:
     spent = view.spent
     waited, whole = spent.get("eval", 0.0), sum(spent.values())
     rest = f", {took(waited)} of it evaluating" if waited >= 1 else ""
@@ -159,7 +159,7 @@ def _how_long(view: RunView) -> str:
     return f"Training took {count(view.env_steps)} steps and {took(view.seconds)}{rest}{all_in_all}."
 
 
-def _why_it_ended(view: RunView) -> str:
+def _why_it_ended(view: DiagnosedRun) -> str:
     status, reason = view.summary.status, str(view.summary.reason or "")
     if status == "running":
         return "It is still being trained."
@@ -170,7 +170,7 @@ def _why_it_ended(view: RunView) -> str:
     return f"It ended because {_ENDS[reason]}." if reason in _ENDS else ""
 
 
-def _limit(view: RunView) -> str:
+def _limit(view: DiagnosedRun) -> str:
     """The obstacle, by the rules first and by the curve second."""
     roots = view.diagnosis.roots
     serious = [alert for alert in roots if alert.severity in ("error", "warn")]
@@ -188,7 +188,7 @@ def _limit(view: RunView) -> str:
     return _trend(view)
 
 
-def _trend(view: RunView) -> str:
+def _trend(view: DiagnosedRun) -> str:
     points = [(x, y) for x, y in view.points("rollout/ep_rew_mean") if math.isfinite(y)]
     if len(points) < 8 or view.return_threshold is None:
         return "No alert fired; there is too little of it to say what limits it."

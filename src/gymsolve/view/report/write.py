@@ -7,6 +7,7 @@ from typing import NamedTuple
 from gymsolve.doctor.alerts import AlertTracker
 from gymsolve.runs.files import replace_text
 from gymsolve.runs.run import Run
+from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.audit import reward_audit
 from gymsolve.view.report.curves import learning_curves
 from gymsolve.view.report.document import Document
@@ -28,7 +29,6 @@ from gymsolve.view.report.sections import (
 )
 from gymsolve.view.report.stages import stages
 from gymsolve.view.report.verdict import badge, tiles, tone, verdict
-from gymsolve.view.run_view import RunView
 
 _SECTIONS = (
     learning_curves,
@@ -54,7 +54,7 @@ class Report(NamedTuple):
 
     markdown: Path
     html: Path
-    view: RunView
+    view: DiagnosedRun
 
 
 def write_report(run: Run, alerts: AlertTracker | None = None, scratch: Sequence[Run] = ()) -> Report:
@@ -63,7 +63,7 @@ def write_report(run: Run, alerts: AlertTracker | None = None, scratch: Sequence
     `alerts` has followed the run to its end; without it the rules are replayed. `scratch` are runs that
     learned a stage of its curriculum alone.
     """
-    view = RunView(run, alerts)
+    view = DiagnosedRun(run, alerts)
     document = compose(view, scratch)
     report = Report(run.path / "report.md", run.path / "report.html", view)
     replace_text(report.markdown, render_markdown(document))
@@ -71,7 +71,7 @@ def write_report(run: Run, alerts: AlertTracker | None = None, scratch: Sequence
     return report
 
 
-def compose(view: RunView, scratch: Sequence[Run] = ()) -> Document:
+def compose(view: DiagnosedRun, scratch: Sequence[Run] = ()) -> Document:
     """All sections of a report; empty ones are left out when it is rendered."""
     return Document(
         title=f"{view.summary.name} · {view.run.id}",
