@@ -30,7 +30,7 @@ _LEAST_SECONDS = 36.0
 _PATIENCE = 40.0
 """Seconds for a start, and for waiting until others have started; a host gives up on a call after sixty."""
 _OTHERS = 25.0
-"""Of these, at most so many for others."""
+"""Seconds of these for waiting."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""What `gymsolve eval` answers. Playing the episodes is the business of `training`."""
+"""The answer of `gymsolve eval`; `training` plays the episodes."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gymsolve.answers import Answer, left_out
 from gymsolve.metrics.thresholds import find_threshold, task_thresholds
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from gymsolve.apps.loaded_policy import LoadedPolicy
     from gymsolve.settings.config import EvalConfig
     from gymsolve.training.evaluation.evaluate import EvalResult
+
+
+_FIGURES = ("mean_reward", "std_reward", "success_rate", "mean_ep_length")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +30,7 @@ class AsTrained(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation(Answer):
-    """What the episodes of a trained policy gave."""
+    """Results of episodes of a trained policy."""
 
     run: str
     checkpoint: str
@@ -40,37 +43,37 @@ class Evaluation(Answer):
     mean_ep_length: float | None
     reward_per_step: float | None
     success_rate: float | None = left_out()
-    """Share of the episodes that were a success, where the environment tells."""
+    """Share of the episodes that were a success, where the environment reports it."""
     episodes: int
     played_steps: int
     """Steps of those episodes."""
     taken_steps: int
     """Steps in all, also of episodes that did not end or that faults cut."""
     complete: bool
-    """False when a cap on steps or seconds, or faults, ended it before all that was asked for was played."""
+    """False when a cap on steps or seconds, or faults, ended it early."""
     cut_by: str | None
     """The cap of the run's settings that ended it; null where none did."""
     faults: tuple[str, ...]
-    """Sentences on what broke meanwhile; episodes that broke were played again as far as possible."""
+    """Sentences on faults of environments; broken episodes were played again as far as possible."""
     seed: int
     seeds: Literal["fresh", "run"]
-    """Fresh ones, or those on which the run judged its checkpoints and chose the best."""
+    """Fresh ones, or those of the evaluations by which the run chose its best checkpoint."""
     deterministic: bool
     solved_by: Literal["return", "success_rate"]
     threshold: float | None
     reached: bool | None
-    """Whether these episodes reach the threshold; null where that is undecided."""
+    """True if these episodes reach the threshold; null where that is undecided."""
     tasks: dict[str, float] | None = left_out()  # noqa: RUF009 - which is `field`
     """Mean return of each of several tasks."""
     repeated_share: float | None = left_out()
-    """Share of the policy's choices that were its last choice again, where actions are choices."""
+    """Share of discrete actions that repeat the action before."""
     training_only: tuple[str, ...]
-    """Wrappers that training has and these episodes have not, or with other options."""
+    """Wrappers of training that these episodes do not have, or have with other options."""
     as_trained: AsTrained | None = left_out()  # noqa: RUF009 - which is `field`
 
 
 def _name_cap(settings: "EvalConfig", taken: int) -> str:
-    """Which cap ended an evaluation of so many steps that is not complete."""
+    """The cap that ended an evaluation of so many steps early."""
     if taken >= settings.max_steps:
         return f"eval.max_steps={settings.max_steps}"
     return f"eval.max_seconds={settings.max_seconds:g}"
@@ -91,24 +94,17 @@ def describe_evaluation(
     """
     config, spec = loaded.config, loaded.policy.spec
     threshold = find_threshold(config, spec)
-    measured = result.metrics()
-    judged = measured.get("eval/success_rate") if config.solved_by == "success_rate" else result.mean
+    judged = result.success_rate if config.solved_by == "success_rate" else result.mean
     decided = result.complete and bool(result.episodes) and threshold is not None and judged is not None
-    reached = judged >= threshold if decided and judged is not None and threshold is not None else None
-    if result.deciding and reached is not None:  # of a curriculum, its last stage alone
+    reached = _reaches(result, threshold, config.solved_by) if decided else None
+    if result.deciding and decided:  # of a curriculum, its last stage alone
         bars = task_thresholds(config, spec)
         reached = all(_reaches(task, bars[name], config.solved_by) for name, task in result.deciding.items())
     return Evaluation(
         run=loaded.run.id,
         checkpoint=loaded.checkpoint,
         env_steps=loaded.env_steps,
-        mean_reward=measured["eval/mean_reward"],
-        std_reward=measured.get("eval/std_reward"),
-        min_reward=measured.get("eval/min_reward"),
-        max_reward=measured.get("eval/max_reward"),
-        mean_ep_length=measured.get("eval/mean_ep_length"),
-        reward_per_step=measured.get("eval/reward_per_step"),
-        success_rate=measured.get("eval/success_rate"),
+        **_measured(result, *_FIGURES, "min_reward", "max_reward", "reward_per_step"),
         episodes=len(result.episodes),
         played_steps=sum(episode.length for episode in result.episodes),
         taken_steps=result.env_steps,
@@ -138,13 +134,15 @@ def _reaches(result: "EvalResult", bar: float | None, solved_by: str) -> bool:
 
 
 def _as_trained(result: "EvalResult") -> AsTrained:
-    measured = result.metrics()
     return AsTrained(
-        mean_reward=measured["eval/mean_reward"],
-        std_reward=measured.get("eval/std_reward"),
-        success_rate=measured.get("eval/success_rate"),
-        mean_ep_length=measured.get("eval/mean_ep_length"),
+        **_measured(result, *_FIGURES),
         repeated_share=result.repeated,
         episodes=len(result.episodes),
         complete=result.complete,
     )
+
+
+def _measured(result: "EvalResult", *names: str) -> dict[str, Any]:
+    """Metrics of an evaluation; None where there is none of that name."""
+    metrics = result.metrics()
+    return {name: metrics.get(f"eval/{name}") for name in names}

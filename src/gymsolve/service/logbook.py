@@ -10,7 +10,7 @@ from gymsolve.runs.logbook import VERDICTS, LogEntry, append_entry, make_entry, 
 from gymsolve.view.runs import RunsDir
 
 _LONGEST = 10_000
-"""Characters of one part of an entry; a logbook is read by people."""
+"""Characters of one part of an entry."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Logbook(Answer):
 
     entries: list[WrittenEntry]
     total: int
-    """How many fit altogether."""
+    """The number of all entries that fit."""
     problems: list[str]
 
 

@@ -1,6 +1,6 @@
-"""Facts about this machine that decide what gymsolve can do on it, each fault with the exact fix.
+"""Facts about this machine, each fault with the command that fixes it.
 
-Packages are looked up, never imported: the answer comes at once even where torch takes seconds.
+Packages are looked up and not imported, so that the answer comes at once.
 """
 
 import ctypes
@@ -35,12 +35,12 @@ _GAMES = {
     "retro": "; two free games come along, `gymsolve roms import` adds ROMs of yours",
     "vizdoom": "; scenarios and Freedoom come along, ids with Doom in place of Freedoom need your doom.wad",
 }
-"""Where the games of an extra come from."""
+"""The source of the games of an extra."""
 
 
 @dataclass(frozen=True)
 class Finding(Answer):
-    """One fact; `fix` is a command or a sentence that mends what is missing or optional."""
+    """One fact; `fix` is a command or a sentence that says how to change it."""
 
     topic: str
     state: Literal["ok", "missing", "optional", "warning"]
@@ -50,30 +50,16 @@ class Finding(Answer):
 
 @dataclass(frozen=True)
 class Machine(Answer):
-    """This machine, in the order in which a person would ask."""
+    """The findings, the most important first."""
 
     findings: list[Finding]
 
 
 def examine(runs_folder: Path) -> Machine:
-    """Look at everything."""
-    findings = [
-        _python(),
-        *_core_packages(),
-        *_extras(),
-        _ffmpeg(),
-        _display(),
-        _processor(),
-        _kernels(),
-        *_memory(),
-        _gpu(),
-        _disk(runs_folder),
-    ]
-    return Machine(findings)
-
-
-def _python() -> Finding:
-    return Finding("python", "ok", f"{platform.python_version()} at {sys.executable}")
+    """Check Python, packages, extras and hardware."""
+    python = Finding("python", "ok", f"{platform.python_version()} at {sys.executable}")
+    installed = [python, *_core_packages(), *_extras(), _ffmpeg(), _display()]
+    return Machine([*installed, _processor(), _kernels(), *_memory(), _gpu(), _disk(runs_folder)])
 
 
 def _core_packages() -> list[Finding]:
@@ -98,10 +84,9 @@ def _extras() -> list[Finding]:
 
 
 def _requirements(package: str, extra: str | None) -> list[tuple[str, str, str]]:
-    """(name, its extras, extra that asks for it); of one extra, of all (""), or of none (None).
+    """(name, its extras, extra that asks for it): of one extra, of all (""), or of the package itself (None).
 
-    This leaves out requirements with other conditions (an operating system, a Python version), which no user
-    could have forgotten.
+    Requirements with other conditions (an operating system, a Python version) are left out.
     """
     requirements = []
     for line in requires(package) or []:
@@ -118,7 +103,7 @@ def _requirements(package: str, extra: str | None) -> list[tuple[str, str, str]]
 
 
 def _absent(package: str, extra: str) -> list[str]:
-    """Packages an extra needs that are not installed, those of `other[extra]` included."""
+    """Packages that an extra needs and that are not installed, those of `other[extra]` included."""
     absent: dict[str, None] = {}
     for name, inner, _ in _requirements(package, extra):
         if _version(name) is None:
@@ -212,13 +197,8 @@ def _gpu() -> Finding:
     if tool is None:
         return Finding("gpu", "ok", "none from NVIDIA; the CPU is used")
     try:
-        answer = subprocess.run(
-            [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
+        query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+        answer = subprocess.run(query, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding(
             "gpu", "warning", f"nvidia-smi does not answer ({error})", "Reinstall the NVIDIA driver."

@@ -1,4 +1,4 @@
-"""What a training would be, before it starts: settings with their origin, doubts, an estimate of time."""
+"""Plans a training without starting it: settings with their origin, doubts, an estimate of time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _MOST_RUNS = 3
 
 @dataclass(frozen=True)
 class PlannedRun(Answer):
-    """A run that nobody has started."""
+    """A run before it is started."""
 
     name: str
     description: str
@@ -32,17 +32,17 @@ class PlannedRun(Answer):
     solved_by: str
     """`return` or `success_rate`."""
     settings: dict[str, Any]
-    """Those that somebody decided; all others have their defaults."""
+    """Settings that are not defaults."""
     decided_by: dict[str, str]
     known: dict[str, str]
-    """What is known of the environment: the threshold's source, scores of others."""
+    """Facts about the environment: the threshold's source, scores of others."""
     doubts: list[str]
     """Settings that rarely work."""
     seconds: float | None
-    """How long the budget takes, by what the estimate goes; None where nothing is known yet."""
+    """Time for the budget by `estimated_by`; None where nothing is known yet."""
     estimated_by: str
     measured: dict[str, Any] | None
-    """What an examination of the environment found, if one was asked for or needed."""
+    """Results of an examination of the environment, if one was asked for or needed."""
 
 
 def plan_training(
@@ -50,10 +50,9 @@ def plan_training(
 ) -> PlannedRun:
     """Plan `ENV[:VARIANT]`; an environment without a recipe is examined, others if `measure` asks for it."""
     require_env(env)
-    has_settings = has_recipe(env)
-    checked = call_command(["check", env, *setting_words(overrides)]) if measure or not has_settings else None
-    if not has_settings:
-        assert checked is not None
+    measure = measure or not has_recipe(env)
+    checked = call_command(["check", env, *setting_words(overrides)]) if measure else None
+    if checked is not None and not has_recipe(env):
         return _derived(checked)
     resolved, recipe = resolve(env, dict(overrides)), find_recipe(env)
     config = resolved.config
@@ -77,7 +76,7 @@ def plan_training(
 
 
 def _threshold(config: "TrainConfig", checked: dict[str, Any] | None, runs_dir: RunsDir) -> float | None:
-    """The settings', or the environment's own: as it was found just now, or as an earlier run found it."""
+    """The threshold of the settings, of the environment just examined, or of an earlier run."""
     if config.solved_at is not None or config.solved_by != "return":
         return config.solved_at
     if checked is not None:
@@ -115,15 +114,13 @@ def _derived(checked: dict[str, Any]) -> PlannedRun:
 
 
 def _measured(checked: dict[str, Any]) -> dict[str, Any]:
-    census = [
-        {name: space[name] for name in ("policy", "episodes", "mean_return", "mean_length")}
-        for space in checked["census"]
-    ]
+    figures = ("policy", "episodes", "mean_return", "mean_length")
+    spaces, action = checked["spec"]["obs"], checked["spec"]["action"]
     names = ("steps_per_second", "problems", "cautions", "notes", "offers")
-    action = checked["spec"]["action"]
-    spaces = {name: [space["kind"], space["shape"]] for name, space in checked["spec"]["obs"].items()}
-    return {"observation": spaces, "action": [action["kind"], action["shape"], action["nvec"]]} | {
-        "blind_policies": census,
+    return {
+        "observation": {name: [space["kind"], space["shape"]] for name, space in spaces.items()},
+        "action": [action["kind"], action["shape"], action["nvec"]],
+        "blind_policies": [{name: policy[name] for name in figures} for policy in checked["census"]],
         **{name: checked[name] for name in names},
     }
 
@@ -131,7 +128,7 @@ def _measured(checked: dict[str, Any]) -> dict[str, Any]:
 def _estimate(
     env_id: str, steps: int, checked: dict[str, Any] | None, runs_dir: RunsDir
 ) -> tuple[float | None, str]:
-    """Seconds for so many steps, by earlier runs of the environment or by what stepping takes."""
+    """Seconds for so many steps, by earlier runs of the environment or by the time of stepping."""
     for run in _earlier(env_id, runs_dir):
         speeds = [row["time/fps"] for row in run.read_metrics().rows if row.get("time/fps")]
         if speeds:

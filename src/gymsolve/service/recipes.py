@@ -31,7 +31,7 @@ class ListedRecipe(Answer):
 
 @dataclass(frozen=True)
 class FoundRecipes(Answer):
-    """Recipes that fit a query, and which files could not be read, and why."""
+    """Recipes that fit a query, and sentences on files that cannot be read."""
 
     recipes: list[ListedRecipe]
     faults: list[str]
@@ -44,30 +44,30 @@ class ShownRecipe(Answer):
     name: str
     config: dict[str, Any]
     provenance: dict[str, str]
-    """Which layer decided each setting."""
+    """The layer that decided each setting."""
     path: str | None
     """The file; null for settings that are derived from the environment."""
     known: dict[str, str]
-    """What is known of the environment: the threshold's source, scores of others."""
+    """Facts about the environment: the threshold's source, scores of others."""
 
 
 @dataclass(frozen=True)
 class CheckedRecipes(Answer):
-    """What is wrong with recipe files."""
+    """Faults of recipe files."""
 
     files: int
     problems: list[str]
     notes: list[str]
-    """What is doubtful, though allowed; looked for where there are no problems."""
+    """Doubtful settings; looked for where there are no problems."""
 
 
 @dataclass(frozen=True)
 class FormattedRecipes(Answer):
-    """Files whose form is, or was, not the canonical one."""
+    """Files that are not, or were not, in canonical order."""
 
     changed: list[str]
     written: bool
-    """False where this was only a question."""
+    """False if files were only checked."""
 
 
 def list_recipes(query: str | None = None) -> FoundRecipes:
@@ -83,7 +83,7 @@ def list_recipes(query: str | None = None) -> FoundRecipes:
 
 
 def show_recipe(name: str, overrides: "recipes.Overrides" = ()) -> ShownRecipe:
-    """The settings of `ENV[:VARIANT]`, and where each of them comes from."""
+    """The settings of `ENV[:VARIANT]`, and the layer that decided each."""
     resolved = recipes.resolve(name, overrides)
     recipe = recipes.find_recipe(name)
     return ShownRecipe(**resolved.to_json(), path=str(recipe.path), known=dict(recipe.known))
@@ -98,7 +98,7 @@ def check_recipes(files: Sequence[Path] = ()) -> CheckedRecipes:
 
 
 def format_recipes(files: Sequence[Path] = (), *, write: bool = True) -> FormattedRecipes:
-    """Put the keys of files in canonical order; without files, of one's own recipes."""
+    """Put the keys of files in canonical order; without files, those of the user's own recipes."""
     paths = files or _all_files(shipped=False)
     return FormattedRecipes([str(path) for path in paths if _formatted(path, write)], write)
 

@@ -12,7 +12,7 @@ from gymsolve.view.report.write import write_report
 
 @dataclass(frozen=True)
 class WrittenReport(Answer):
-    """Where the report of a run is, and what it says."""
+    """The files of a report, and its main figures."""
 
     run: str
     markdown: str
@@ -28,13 +28,13 @@ class WrittenReport(Answer):
     alerts: list[str]
     """Ids of the root causes."""
     problems: list[str]
-    """What of the run could not be read."""
+    """Files of the run that could not be read, in sentences."""
 
 
 def report_run(ref: str, runs_dir: Path | str | None = None, scratch: Sequence[str] = ()) -> WrittenReport:
     """Write the report of a run, also of one that is still trained.
 
-    `scratch` are runs that learned a stage of its curriculum alone: the report then tells forward transfer.
+    `scratch` are runs that learned a stage of its curriculum alone, for the table of forward transfer.
     """
     alone = [find_run(split_ref(other)[0], runs_dir) for other in scratch]
     report = write_report(find_run(split_ref(ref)[0], runs_dir), scratch=alone)

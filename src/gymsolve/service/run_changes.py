@@ -1,4 +1,4 @@
-"""News of a run since somebody last looked."""
+"""The state of a run, and what is new since a cursor."""
 
 import json
 import time
@@ -18,22 +18,11 @@ from gymsolve.view.runs import RunsDir
 Until = Literal["end", "evaluation", "alert"]
 _GLANCE = 0.5
 _DEAREST = 4.0
-"""Looking takes at most this part of a wait: one in so many."""
+"""A pause lasts at least this many times as long as reading the run took."""
 _MOST = 20
 _ALERTS = ("alert", "alert_cleared", "env_fault", "fix", "error")
-_SHOWN = (
-    "kind",
-    "env_steps",
-    "id",
-    "severity",
-    "title",
-    "text",
-    # Of a fix:
-    "alert",
-    "verdict",
-    "chance",
-    "changes",
-)
+_OF_ALERTS = ("kind", "env_steps", "id", "severity", "title", "text")
+_OF_FIXES = ("alert", "verdict", "chance", "changes")
 _JUDGED = ("eval/mean_reward", "eval/std_reward", "eval/success_rate")
 _TASKS = ("task_eval/", "task_eval_success/")
 _LONGEST = 1 << 20
@@ -61,21 +50,21 @@ class News(Answer):
     """Share of successes that counts as solved, where that decides."""
     last_training_return: float | None
     stage: str | None = left_out()
-    """Of a curriculum: where the run is, and how it got there."""
+    """The stage of a curriculum, and the stages before it."""
     masters: list[str] | None = left_out()  # noqa: RUF009 - which is `field`
-    """Of a curriculum: checkpoints with the weights at the end of a stage, as RUN@stage-NAME."""
+    """Checkpoints at the end of stages of a curriculum, as RUN@stage-NAME."""
     tasks: dict[str, float | None] | None = left_out()  # noqa: RUF009 - which is `field`
-    """Of several tasks: what the newest evaluation found on each."""
+    """The newest evaluation of each of several tasks."""
     evaluations: list[dict[str, float | None]]
-    """New ones: steps, mean, spread of returns."""
+    """New evaluations: steps, mean, spread of returns."""
     alerts: list[dict[str, Any]]
-    """New ones, and those that were cleared; what came of remedies that were tried (`fix`), and errors."""
+    """New and cleared alerts, verdicts on remedies (`fix`), and errors."""
     trying: str | None = left_out()
-    """While a remedy is tried: how far."""
+    """The progress of a remedy that is being tried."""
     trials_failed: str | None = left_out()
-    """Why the newest trials of a remedy ended without a verdict."""
+    """The reason for which the newest trials of a remedy ended without a verdict."""
     cursor: str
-    """Give it as `since` the next time: how many evaluations and alerts were seen."""
+    """The number of evaluations and alerts so far, to be given as `since` the next time."""
 
 
 def look_at(ref: str, since: str = "", runs_dir: RunsDir = None) -> News:
@@ -150,7 +139,7 @@ def _evaluation(row: dict[str, Any]) -> dict[str, float | None]:
 
 
 def _alert(event: dict[str, Any]) -> dict[str, Any]:
-    return {name: event[name] for name in _SHOWN if event.get(name) is not None}
+    return {name: event[name] for name in (*_OF_ALERTS, *_OF_FIXES) if event.get(name) is not None}
 
 
 def _stages(view: RunView) -> dict[str, Any]:
@@ -175,7 +164,7 @@ def _tasks(last: dict[str, Any]) -> dict[str, float | None] | None:
 
 
 def _trials(view: RunView) -> dict[str, Any]:
-    """How far the trials of a remedy are, or why they gave no verdict."""
+    """The progress of the trials of a remedy, or the reason for which they gave no verdict."""
     run, running = view.run, view.running_trials
     asked = newest_trials(run.id, run.path.parent)
     if running or (asked is not None and asked.is_trying(run.path.parent)):

@@ -27,7 +27,7 @@ class PushedRun(Answer):
     """Size of the zip file."""
     offline: bool
     url: str | None = left_out()
-    """Where it can be seen; not there when offline."""
+    """Its page; left out when offline."""
     next: str
     """The command that sends it, or brings it back."""
 

@@ -1,6 +1,6 @@
 """Starting, resuming and forking runs within the limits of a server, and the command that does the same.
 
-Doors that other programs or pages use come through here: what they may spend is decided in `agent_limits.py`.
+Pages and agents start runs through this module; `agent_limits.py` decides what they may spend.
 """
 
 import shlex
@@ -45,7 +45,7 @@ def start_request(request: RunRequest, home: Home, key: str | None = None) -> Al
 
 
 def _need_of_new(request: RunRequest, home: Home) -> Request:
-    """What a new run, or a group of seeds, may take."""
+    """The request of a new run, or of a group of seeds."""
     asked = request.settings()
     if has_recipe(request.env_or_ref):
         config = resolve(request.env_or_ref, asked).config
@@ -72,11 +72,11 @@ def _for_each_seed(request: RunRequest, steps: int, seconds: float | None) -> Re
 
 
 def _need_of_rest(request: RunRequest, run: Run, which: str | None, spent: float) -> Request:
-    """What a run that goes on, or a fork of it, may take."""
+    """The request of a run that goes on, or of a fork."""
     stored = validate(run.config_json()["config"])
     config, _ = apply_overrides(stored, request.settings())
     done = int(pointed(run, "last") or 0)
-    # Of a checkpoint that is not a number of steps, the least is known: it counts as the beginning.
+    # A checkpoint whose name is not a number of steps counts as the beginning.
     begun = done if which in (None, "last") else int(which) if which.isdecimal() else 0
     return Request(
         request.words(),
@@ -89,7 +89,7 @@ def _need_of_rest(request: RunRequest, run: Run, which: str | None, spent: float
 
 @dataclass(frozen=True)
 class FixTrial:
-    """Trials of an alert's remedy in the background; an event of the run tells what came of them."""
+    """Trials of an alert's remedy in the background; an event of the run has the verdict."""
 
     run: str
     alert: str | None = None
@@ -112,7 +112,7 @@ class FixTrial:
         return start_within(home.limits, begin, request, key=key, runs_dir=home.runs_dir)
 
     def command(self, home: Home) -> str:
-        """What a person would type."""
+        """The same as a command of gymsolve."""
         return command_line(self._words(), home)
 
     def _words(self) -> list[str]:
@@ -127,16 +127,16 @@ def command_line(words: list[str], home: Home) -> str:
 
 
 def _left_of(config: TrainConfig, stored: TrainConfig, spent: float) -> float | None:
-    """Seconds that a run asks for itself; a limit that an earlier sitting was given is not its own."""
+    """Seconds that the request asks for; None where it only keeps the limit of an earlier sitting."""
     if config.max_seconds is None or config.max_seconds == stored.max_seconds:
         return None
     return max(1.0, config.max_seconds - spent)
 
 
-def _time_limit(room: Room, spent: float = 0.0, runs: int = 1) -> dict[str, Any]:
-    """Seconds that each run may train in all, of which it has `spent` some; of long ones, whole minutes.
+def _time_limit(room: Room, spent: float, runs: int) -> dict[str, Any]:
+    """Seconds that each run may train in all, the `spent` ones included.
 
-    Runs that start one after the other then have the same limit, and do not differ in it.
+    Long limits are whole minutes, so that runs that start one after the other have the same limit.
     """
     if room.seconds is None:
         return {}

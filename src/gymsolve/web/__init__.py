@@ -1,9 +1,9 @@
-"""The browser's door: a light server over the run directory and the verbs of `service/`.
+"""The server for browsers: light, over the run directory and the verbs of `service/`.
 
-    server.py    the application, and how it is served       guard.py     who may ask: host, origin, token
-    route.py     what a handler gets and gives               pages.py     which pages there are
-    sessions.py  a process per session, relayed              static/      what the browser loads
+    server.py    the application                             guard.py     checks of host, origin and token
+    route.py     requests and replies of handlers            routes.py    addresses and their handlers
+    sessions.py  a process per session, relayed              pages.py, static/   pages and their files
 
-Nothing here imports torch or gymnasium. Whatever steps an environment or computes a network runs in a process
-of its own (`apps/serve.py`), which the server starts and ends.
+Nothing here imports torch or gymnasium. Sessions that step environments and compute networks are processes
+of their own (`apps/serve.py`), which the server starts and ends.
 """

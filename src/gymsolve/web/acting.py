@@ -1,11 +1,10 @@
-"""Actions of the pages: start, stop and fork runs, behind the limits that the server was given.
+"""Actions of the pages: start, stop and fork runs, within the limits of the server.
 
-With `"dry_run": true` nothing is done: the answer is the command that would be run, for the user to confirm.
+With `"dry_run": true` nothing is done, and the answer is the command, for the user to confirm.
 """
 
 from typing import Any
 
-from gymsolve.answers import Answer
 from gymsolve.errors import UsageError
 from gymsolve.jobs.request import RunRequest, Verb, require_env, spell_settings
 from gymsolve.recipes import has_recipe, parse_overrides
@@ -27,9 +26,7 @@ def start(ask: Ask) -> Reply:
     require_env(env)
     seeds = ask.body_whole("seeds", least=1)
     request = _request(ask, "train", env, seeds=None if seeds == 1 else seeds)
-    if _is_dry(ask):
-        return _go_on(ask, request) | {"plan": _plan(ask, request)}
-    return _go_on(ask, request)
+    return _go_on(ask, request) | ({"plan": _plan(ask, request)} if _is_dry(ask) else {})
 
 
 def _plan(ask: Ask, request: RunRequest) -> dict[str, Any] | None:
@@ -72,8 +69,10 @@ def _go_on(ask: Ask, request: RunRequest) -> dict[str, Any]:
 
 def try_fix(ask: Ask) -> Reply:
     require_writing(ask.home.limits)
-    wanted = FixTrial(asked_run(ask).id, ask.body_text("alert") or None)
-    return {"command": wanted.command(ask.home)} if _is_dry(ask) else _done(wanted.start(ask.home, _key(ask)))
+    trial = FixTrial(asked_run(ask).id, ask.body_text("alert") or None)
+    if _is_dry(ask):
+        return {"command": trial.command(ask.home)}
+    return trial.start(ask.home, _key(ask)).to_json()
 
 
 def write_report(ask: Ask) -> Reply:
@@ -83,16 +82,9 @@ def write_report(ask: Ask) -> Reply:
 
 def write_note(ask: Ask) -> Reply:
     require_writing(ask.home.limits)
-    parts = {name: ask.body_text(name) for name in _PARTS}
-    verdict = ask.body_text("verdict") or "open"
-    runs = [asked_run(ask).id]
-    return add_entry(
-        by=ask.home.by, **parts, verdict=verdict, runs=runs, runs_dir=ask.home.runs_dir
-    ).to_json()
-
-
-def _done(answer: Answer) -> dict[str, Any]:
-    return answer.to_json()
+    parts = {name: ask.body_text(name) for name in _PARTS} | {"verdict": ask.body_text("verdict") or "open"}
+    home = ask.home
+    return add_entry(by=home.by, **parts, runs=[asked_run(ask).id], runs_dir=home.runs_dir).to_json()
 
 
 def _is_dry(ask: Ask) -> bool:

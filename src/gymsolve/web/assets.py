@@ -1,7 +1,7 @@
 """The files that browsers load: scripts, styles, the icon.
 
-Their addresses name a stamp of all of them, so that a browser keeps what it has and asks again only after a
-change. A page names every module that its own one imports: they are loaded at once, not one after another.
+Their addresses contain a stamp of all of them, so that a browser keeps its copies until a file changes.
+A page names every module that its own module imports, so that the browser loads all of them at once.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _FOR_GOOD = {"cache-control": "private, max-age=31536000, immutable"}
 
 
 class Assets:
-    """The files of a folder, by name; a name that is not among them leads nowhere."""
+    """The files of a folder by name; other names are not found."""
 
     def __init__(self, folder: Path = _FOLDER) -> None:
         self._files = {
@@ -29,7 +29,7 @@ class Assets:
         self._modules: tuple[str, dict[str, list[str]]] = "", {}
 
     def stamp(self) -> str:
-        """Changes when one of the files does."""
+        """A text that changes when one of the files does."""
         files = [(name, path.stat()) for name, path in self._files.items()]
         facts = [(name, status.st_size, status.st_mtime_ns) for name, status in files]
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
@@ -45,14 +45,14 @@ class Assets:
 
     def _imports(self, name: str) -> list[str]:
         needed = [name]
-        for module in needed:  # it grows meanwhile
+        for module in needed:  # which grows meanwhile
             text = self._files[module].read_text()
             beside = [_resolve(PurePosixPath(module).parent / other) for other in _IMPORT.findall(text)]
             needed += [other for other in dict.fromkeys(beside) if other not in needed]
         return needed
 
     async def answer(self, request: Request) -> Response:
-        """A file by its name, with a stamp before it or without; for good if that is the newest one."""
+        """A file by its name, with a stamp before it or without; cacheable if the stamp is the newest."""
         name = request.path_params["name"]
         stamp, _, after = name.partition("/")
         path = self._files.get(name) or self._files.get(after)

@@ -1,8 +1,8 @@
-"""Who may ask: the address that the server has, pages that it served, and browsers that know its token.
+"""Refuses requests of other pages and of browsers without the token of the server.
 
 Other pages in the same browser can reach a server on this machine. A name that resolves to 127.0.0.1 (DNS
 rebinding) fails by its Host, a page from elsewhere by its Origin, and everybody else by the token. The token
-comes once, in the address that the user opens; a cookie takes its place, which no script can read.
+comes once, in the address that the user opens; a cookie that no script can read replaces it.
 """
 
 import hmac
@@ -15,19 +15,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
-_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' blob: data:",
-        "media-src 'self'",
-        "connect-src 'self'",
-        "frame-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    )
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self'; "
+    "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {
     "content-security-policy": _POLICY,
@@ -68,7 +58,7 @@ class Guard:
             await refusal(scope, receive, _with_headers(send))
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """The answer to somebody who may not ask; None for those who may."""
+        """The answer to a request that is refused; None for others."""
         headers = Headers(scope=scope)
         host = ",".join(headers.getlist("host"))  # no name has a comma, so there is one of them
         if "," in host or (not self._anywhere and _name(host) not in self._hosts):
@@ -93,7 +83,7 @@ class Guard:
         return hmac.compare_digest(given.encode(), self._token)
 
     def _admit(self, scope: Scope) -> Response | None:
-        """The way to the same page without the token in its address, with a cookie instead."""
+        """A redirect to the same page with a cookie instead of the token in its address."""
         if scope["type"] != "http" or scope["method"] != "GET":
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -114,7 +104,7 @@ def _name(host: str) -> str:
 
 
 def _with_headers(send: Send) -> Callable[[Message], Awaitable[None]]:
-    """Answers with the headers that keep a page to itself, unless they have stricter ones."""
+    """Add the headers of the policy to answers that do not set them."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

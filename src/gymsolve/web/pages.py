@@ -1,4 +1,4 @@
-"""Which pages there are: one shell, and a module of JavaScript for each."""
+"""The pages: one shell of HTML, and a module of JavaScript for each."""
 
 from collections.abc import Mapping
 from html import escape
@@ -36,7 +36,7 @@ _SHELL = """<!doctype html>
 
 
 def shell(assets: Assets, module: str, title: str, data: tuple[str, ...] = ()) -> str:
-    """The HTML of a page; its module fills it. The browser asks for `data` before it has read the module."""
+    """The HTML of a page, which its module fills; the browser loads `data` while it loads the module."""
     stamp = assets.stamp()
     place = f"/static/{stamp}"
     imported = assets.modules(f"{module}.js", stamp)[1:]
@@ -53,7 +53,7 @@ def shell(assets: Assets, module: str, title: str, data: tuple[str, ...] = ()) -
 
 
 def first_data(module: str, path: Mapping[str, str], query: Mapping[str, str]) -> tuple[str, ...]:
-    """What a module asks the server for first, in the very words of `runs.js` and `run.js`."""
+    """The first requests of a module, spelled as `runs.js` and `run.js` spell them."""
     if module == "runs" and not query:
         return ("/api/runs?query=&sort=created&order=down&offset=0&limit=50&trials=",)
     if module == "run":

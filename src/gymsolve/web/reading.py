@@ -15,7 +15,7 @@ from gymsolve.view.series import Part
 from gymsolve.web.route import Ask, File, Reply
 
 _REPORT_POLICY = (
-    # A report may come from anybody: nothing in it runs, and nothing is loaded from elsewhere.
+    # A report may come from anybody: the browser runs nothing in it, and loads nothing from elsewhere.
     "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-same-origin"
 )

@@ -1,6 +1,6 @@
-"""Requests, replies and routes: a handler gets an `Ask` and gives a `Reply`.
+"""Requests, replies and routes: a handler takes an `Ask` and returns a `Reply`.
 
-A handler is a plain function. It runs in a thread, calls a verb of `service/` or `view/`, and gives JSON,
+A handler is a plain function. It runs in a thread, calls a verb of `service/` or `view/`, and returns JSON,
 bytes or a file. A `GymsolveError` that it raises becomes an answer with the sentence and the fix.
 """
 
@@ -79,7 +79,7 @@ class Raw:
 
 @dataclass(frozen=True)
 class File:
-    """A file, in the ranges that the browser asks for. Whoever names it has checked that it may be read."""
+    """A file, in the ranges that the browser asks for; its handler has checked that it may be read."""
 
     path: Path
     media_type: str
@@ -94,7 +94,7 @@ class Route:
     """One address below `/api`."""
 
     method: str
-    """GET reads; POST acts, and never answers a page from elsewhere."""
+    """GET reads; POST acts, and only for pages of this server."""
     path: str
     handler: str
     """`module:function` among the modules of `web`; the module is imported at the first request."""

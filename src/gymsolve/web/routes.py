@@ -1,4 +1,4 @@
-"""Every address below `/api`, and who answers it.
+"""Every address below `/api`, and its handler.
 
 Pages ask for these through `static/addresses.js`; a test compares both tables.
 """

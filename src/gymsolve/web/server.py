@@ -1,7 +1,7 @@
 """The server: pages, JSON below `/api`, and sessions below `/ws`, all behind the guard.
 
 Handlers of `/api` run in threads, because they read files. The socket is bound before anything large is
-imported, so that the address can be told at once; a browser that comes early waits for its answer.
+imported, so that the address is printed at once; a browser that connects early waits for its answer.
 """
 
 import asyncio
@@ -40,9 +40,9 @@ from gymsolve.web.threads import Threads
 _LARGEST_BODY = 1 << 20
 _LARGEST_MESSAGE = 1 << 16
 _TURN = 0.0005
-"""Seconds that a thread computes while others wait: files and frames go out while long curves are read."""
+"""Seconds that a thread computes while others wait; short, so that files go out while curves are read."""
 _LOOK_EVERY = 1.0
-"""Seconds between two looks at whether a file can be opened."""
+"""Seconds between two tests that a file can be opened."""
 
 
 def make_app(home: Home, *, token: str, host: str, port: int, most_sessions: int = 8) -> Starlette:
@@ -62,7 +62,10 @@ def make_app(home: Home, *, token: str, host: str, port: int, most_sessions: int
 
     addresses: list[BaseRoute] = [
         *(Address(path, _page(assets, module, title)) for path, (module, title) in PAGES.items()),
-        *(Address(f"/api{way.path}", _handler(home, threads, way), methods=[way.method]) for way in ROUTES),
+        *(
+            Address(f"/api{route.path}", _handler(home, threads, route), methods=[route.method])
+            for route in ROUTES
+        ),
         WebSocketRoute("/ws/{kind}", relay),
         Address("/static/{name:path}", assets.answer),
     ]
@@ -90,7 +93,7 @@ def serve(home: Home, bound: socket.socket, *, token: str, host: str, most_sessi
 
 
 async def _tell_when_full() -> None:
-    """Say in the terminal when there are so many connections that others are turned away without a word."""
+    """Warn in the terminal when there are so many connections that new ones are refused."""
     was_full = False
     while True:
         await asyncio.sleep(_LOOK_EVERY)
@@ -133,7 +136,7 @@ def _handler(home: Home, threads: Threads, route: Route) -> Callable[[Request], 
 
 
 def _tell_failure(request: Request, error: Exception) -> Response:
-    """The answer where gymsolve itself is at fault; the traceback goes to the terminal."""
+    """The answer to a fault of gymsolve itself; the traceback goes to the terminal."""
     sys.stderr.write("".join(traceback.format_exception(error)))
     facts = {"text": f"this failed inside gymsolve ({type(error).__name__}).", "where": None}
     return JSONResponse({"error": {**facts, "hint": "The terminal of the server says where."}}, 500)

@@ -1,8 +1,8 @@
-"""Sessions: a process for each, and its messages relayed between it and one browser tab.
+"""Sessions: a process for each, and a relay of messages between it and one browser tab.
 
-A process holds one environment and one policy, imports torch, may crash, and may hang; the server does
-neither. The tab's first message says what it wants. A closed tab ends the process, and a dead process is told
-to the tab. `apps/serve.py` is the other end.
+A process holds one environment and one policy and imports torch; when it crashes or hangs, the server goes
+on. The tab's first message is its request. A closed tab ends the process, and the tab hears when the process
+dies. `apps/serve.py` is the other end.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ KINDS = ("play", "inspect")
 _HEADER = struct.Struct("<II")  # lengths of the JSON and of what follows it
 _PATIENCE = 2.0
 """Seconds that a process gets to close its environment."""
-_TOLD_LINES = 12
+_LAST_LINES = 12
 
 
 class Sessions:
@@ -45,10 +45,8 @@ class Sessions:
             await _tell(tab, "error", f"there is no session of the kind {kind!r}.")
             return
         if len(self._running) >= self._most:
-            text = (
-                f"{self._most} sessions are open, which is the limit of this server: close one of their tabs."
-            )
-            await _tell(tab, "refused", text)
+            limit = f"{self._most} sessions are open, which is the limit of this server"
+            await _tell(tab, "refused", f"{limit}: close one of their tabs.")
             return
         process = _Process()
         self._running.add(process)
@@ -85,17 +83,13 @@ class _Process:
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
-        self._said: asyncio.Task[list[str]] | None = None
+        self._errors: asyncio.Task[list[str]] | None = None
 
     async def start(self, kind: str) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "gymsolve.apps.serve",
-                kind,
-                str(theirs.fileno()),
+                *(sys.executable, "-m", "gymsolve.apps.serve", kind, str(theirs.fileno())),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
@@ -104,13 +98,13 @@ class _Process:
             )
         self._reader, self._writer = await asyncio.open_unix_connection(sock=ours)
         assert self._process.stderr is not None
-        self._said = asyncio.create_task(_last_lines(self._process.stderr))
+        self._errors = asyncio.create_task(_last_lines(self._process.stderr))
 
     async def send(self, message: dict[str, Any]) -> None:
         assert self._writer is not None
         text = json.dumps(message).encode()
         self._writer.write(_HEADER.pack(len(text), 0) + text)
-        with suppress(ConnectionError):  # whoever reads its end tells that it is gone
+        with suppress(ConnectionError):  # the reader of its other end reports that it is gone
             await self._writer.drain()
 
     async def receive(self) -> tuple[bytes, bytes] | None:
@@ -123,14 +117,14 @@ class _Process:
             return None
 
     async def describe_end(self) -> str | None:
-        """What to tell of a process that has ended; None where it ended as it should."""
+        """A sentence on a process that failed; None where it ended as it should."""
         assert self._process is not None
-        assert self._said is not None
+        assert self._errors is not None
         code = await self._process.wait()
         if code == 0:
             return None
         self._kill_group()  # engines and emulators that it left behind hold its standard error open
-        lines = await self._said
+        lines = await self._errors
         how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
         return f"The process of this session {how}" + (f": {lines[-1]}" if lines else ".")
 
@@ -187,7 +181,7 @@ async def _receive(tab: WebSocket) -> dict[str, Any] | None:
 
 
 def _read(text: str | None) -> dict[str, Any] | None:
-    """A message of a tab; None where it is none: bytes, or what JSON or its readers do not have."""
+    """The JSON object in a message of a tab; None where there is none."""
     try:
         data = parse_json((text or "").encode(errors="replace"))
     except ValueError:
@@ -203,7 +197,7 @@ async def _tell(tab: WebSocket, kind: str, text: str) -> None:
 
 
 async def _last_lines(stream: asyncio.StreamReader) -> list[str]:
-    """The end of what a process complains, and all of it on our own standard error."""
+    """The last lines of a process's standard error; all of them go to our own."""
     kept: list[str] = []
     while True:
         try:
@@ -215,4 +209,4 @@ async def _last_lines(stream: asyncio.StreamReader) -> list[str]:
         text = line.decode(errors="replace").rstrip()
         if text:
             sys.stderr.write(text + "\n")
-            kept = [*kept[1 - _TOLD_LINES :], text]
+            kept = [*kept[1 - _LAST_LINES :], text]

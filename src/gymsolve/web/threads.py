@@ -1,8 +1,8 @@
-"""Threads in which requests are answered, one each; a server that ends waits for none of them for long.
+"""Threads that answer requests, one each; a server that ends does not wait long for them.
 
-Calls that look whether they are wanted (`jobs/cancellation.py`) end what they have started. Others may hang
-in a file or in the network: they end with the process. Starlette's own threads would keep it until they are
-done, and importing what runs them takes longer than most answers.
+Calls that check whether they are still wanted (`jobs/cancellation.py`) end the processes they have started.
+Others may hang in a file or in the network and end with the process. Starlette's own threads would keep the
+process alive until they are done, and importing them takes longer than most answers.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class Threads:
         self._running: set[threading.Thread] = set()
 
     async def run(self, call: Callable[[], Answer]) -> Answer:
-        """What a call gives or raises."""
+        """Run a call in a thread; returns its result or raises its error."""
         async with self._free:
             loop = asyncio.get_running_loop()
             answer: asyncio.Future[Answer] = loop.create_future()
@@ -53,7 +53,7 @@ class Threads:
                 self._running = {thread for thread in self._running if thread.is_alive()}
 
     async def end(self) -> None:
-        """Say that nobody waits any more, and let calls end what they have started."""
+        """Cancel the calls, and wait a moment for them to end what they have started."""
         self._ending.set()
         until = time.monotonic() + _PATIENCE
         while any(thread.is_alive() for thread in self._running) and time.monotonic() < until:
