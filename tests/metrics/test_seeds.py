@@ -4,10 +4,9 @@ import pytest
 from report_runs import store
 from stories import make_config, story
 
-from gymsolve.view.report.bands import seed_curves
 from gymsolve.view.report.comparison import contend
 from gymsolve.view.report.comparison_page import render_comparison
-from gymsolve.view.report.seeds import interquartile_mean, seed_interval, spread_over_seeds
+from gymsolve.view.report.seeds import interquartile_mean, seed_curves, seed_interval, spread_over_seeds
 from gymsolve.view.report.textchart import plot
 
 
@@ -49,11 +48,11 @@ def test_a_lucky_seed_is_called_that(tmp_path):
     lucky, even = train_seeds(tmp_path, [100, 104, 102, 190]), train_seeds(tmp_path, [100, 104, 102, 106])
     (found,) = spread_over_seeds(contend(lucky))
     assert (found.iqm, found.best, found.lucky) == (103.0, 190.0, True)
-    assert "A, B, C, D differ in the seed alone: the interquartile mean" in found.remark()
-    assert "The best seed, 190, is far above the others" in found.remark()
+    assert "A, B, C, D differ in the seed alone: the interquartile mean" in found.sentence()
+    assert "The best seed, 190, is far above the others" in found.sentence()
     (found,) = spread_over_seeds(contend(even))
     assert (found.iqm, found.lucky) == (103.0, False)
-    assert "luck" not in found.remark()
+    assert "luck" not in found.sentence()
 
 
 def test_seeds_come_in_their_order_whichever_began_first(tmp_path):
@@ -97,7 +96,7 @@ def test_settings_that_change_no_result_do_not_part_seeds(tmp_path):
     assert found.seeds == (0, 1, 2, 3)
     assert found.incidental == ("video.every", "threads", "track")
     assert (
-        "in nothing that changes results but the seed (also in video.every, threads, track)" in found.remark()
+        "in nothing that changes results but the seed (also in video.every, threads, track)" in found.sentence()
     )
     page = render_comparison(contend(runs), "env_steps")
     assert "Without effect on results, they also differ in" in page
@@ -108,7 +107,7 @@ def test_a_seed_that_crashed_is_named_and_counts(tmp_path):
     runs[1].set_status("crashed", reason="the disk is full")
     (found,) = spread_over_seeds(contend(runs))
     assert found.unfinished == ("B",)
-    assert "B stopped or crashed" in found.remark()
+    assert "B stopped or crashed" in found.sentence()
 
 
 def test_seeds_get_one_line_and_a_band_that_says_what_it_is(tmp_path):

@@ -11,10 +11,9 @@ import pytest
 from gymsolve.errors import RunDamagedError, UnknownRunError, UsageError
 from gymsolve.runs.records import sample_records
 from gymsolve.runs.run import Run
-from gymsolve.view.live_series import follow_metrics, look_closer, name_metrics
+from gymsolve.view.live_series import Part, follow_metrics, look_closer, name_metrics
 from gymsolve.view.run_page import look_over, run_by_id, run_stamp
 from gymsolve.view.runs import get_run
-from gymsolve.view.series import Part
 from gymsolve.view.thinning import extremes
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"

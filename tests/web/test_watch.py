@@ -21,8 +21,8 @@ from gymsolve.runs.run import Run
 from gymsolve.service.agent_limits import Home, Limits
 from gymsolve.service.logbook import read_logbook
 from gymsolve.text import count, number, score, took
-from gymsolve.view.report.bands import seed_curves
 from gymsolve.view.report.comparison import contend
+from gymsolve.view.report.seeds import seed_curves
 from gymsolve.view.runs import get_run
 from gymsolve.web.route import Ask
 from gymsolve.web.routes import ROUTES

@@ -38,9 +38,8 @@ def _settings(algorithm: str) -> Iterator[str]:
         if model is None or name not in model.model_fields:
             continue
         field = model.model_fields[name]
-        default = None if field.is_required() else field.get_default(call_default_factory=True)
-        shown = "" if field.is_required() else f" ({_default(default)})"
-        yield f"{path}{shown}: {describe_field(model, name)}"
+        default = _default(field.get_default(call_default_factory=True))
+        yield f"{path}{'' if field.is_required() else f' ({default})'}: {describe_field(model, name)}"
 
 
 def _section(path: tuple[str, ...], algorithm: str) -> str:

@@ -1,4 +1,4 @@
-"""A comparison with its charts as data, for a page that draws them itself: the report's lines and bands."""
+"""A comparison with its charts as data, for a page that draws them itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from gymsolve.errors import UsageError
 from gymsolve.metrics.catalog import by_priority
 from gymsolve.runs.run import Run
 from gymsolve.view.comparing import Comparison, compare_contenders
-from gymsolve.view.report.bands import seed_curves
 from gymsolve.view.report.comparison import AXES, Axis, Contender, common_axis, compare_curves, contend
 from gymsolve.view.report.figures import Curves, Line, thin
+from gymsolve.view.report.seeds import seed_curves
 
 MOST_RUNS = 50
 _RETURNS = ("eval/mean_reward", "rollout/ep_rew_mean")

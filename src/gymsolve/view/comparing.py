@@ -10,10 +10,9 @@ from gymsolve.errors import UsageError
 from gymsolve.runs import RunSummary, select_runs
 from gymsolve.runs.files import replace_text
 from gymsolve.view.report import comparison
-from gymsolve.view.report.bands import seed_curves
 from gymsolve.view.report.comparison import Axis, Contender
 from gymsolve.view.report.comparison_page import render_comparison, result_rows
-from gymsolve.view.report.seeds import spread_over_seeds
+from gymsolve.view.report.seeds import SeedSpread, seed_curves, spread_over_seeds
 from gymsolve.view.report.textchart import plot
 from gymsolve.view.runs import RunsDir
 
@@ -35,28 +34,17 @@ class ComparedRun(Answer, RunSummary):
     success_needed: float | None
     """Share of successes that counts as solved, where that decides (`solved_by`) and not the return."""
     reached_at: float | None
-    """Where on the axis an evaluation first reached the threshold."""
+    """The place on the axis at which an evaluation first reached the threshold."""
     fps: float | None
     quality: float | None
     curve: list[tuple[float, float]]
     """Mean rewards of evaluations over the axis."""
 
 
-@dataclass(frozen=True)
-class SeedGroup(Answer):
-    """Runs that differ in their seed alone: what to quote of them."""
+@dataclass(frozen=True, kw_only=True)
+class SeedGroup(Answer, SeedSpread):
+    """Runs that differ in their seed alone, and a sentence on their result."""
 
-    letters: tuple[str, ...]
-    seeds: tuple[int, ...]
-    iqm: float
-    low: float
-    high: float
-    best: float
-    lucky: bool
-    incidental: tuple[str, ...]
-    """Settings in which they differ without effect on results."""
-    unfinished: tuple[str, ...]
-    """Letters of those that were stopped or crashed."""
     remark: str
 
 
@@ -74,7 +62,7 @@ class Comparison(Answer):
     incidental: dict[str, list[Any]]
     """Settings in which they differ without effect on results."""
     remark: str
-    """What a reader must know before comparing; may be empty."""
+    """A warning to read before comparing; may be empty."""
     charts: dict[str, str]
     """Curves drawn in text, by title."""
     html: str | None
@@ -108,13 +96,13 @@ def compare_runs(
 
 
 def compare_contenders(contenders: Sequence[Contender], axis: Axis, html: Path | None = None) -> Comparison:
-    """The same of runs that have been read."""
+    """The comparison of runs that have been read."""
     charts = [*seed_curves(contenders, axis), *comparison.compare_curves(contenders, axis)]
     return Comparison(
         x=axis,
         runs=[_compared(run, axis) for run in contenders],
         results=result_rows(contenders, axis),
-        seeds=[SeedGroup(**vars(seeds), remark=seeds.remark()) for seeds in spread_over_seeds(contenders)],
+        seeds=[SeedGroup(**vars(seeds), remark=seeds.sentence()) for seeds in spread_over_seeds(contenders)],
         differences=comparison.differences(contenders),
         incidental=comparison.differences(contenders, incidental=True),
         remark=comparison.remark(contenders),

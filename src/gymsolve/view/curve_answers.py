@@ -30,7 +30,7 @@ class Series(Answer):
     name: str
     points: list[tuple[int, float]]
     total: int
-    """How many were recorded; `points` are some of them, the extremes always."""
+    """The number of recorded values; `points` are some of them, with the extremes."""
 
 
 @dataclass(frozen=True)

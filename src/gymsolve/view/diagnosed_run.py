@@ -35,16 +35,12 @@ class DiagnosedRun(RunView):
     @cached_property
     def context(self) -> Context:
         """Facts that the rules may use besides the numbers."""
-        if self._followed is not None:
-            return self._followed.context
-        return run_context(self.run, self.config)
+        return run_context(self.run, self.config) if self._followed is None else self._followed.context
 
     @cached_property
     def history(self) -> History:
         """The records as one series per metric."""
-        if self._followed is not None:
-            return self._followed.history
-        return History(self.rows)
+        return History(self.rows) if self._followed is None else self._followed.history
 
     @property
     def return_threshold(self) -> float | None:
@@ -58,23 +54,26 @@ class DiagnosedRun(RunView):
         recorded = self.last("quality/area")
         if recorded is not None:
             return recorded
+        return self.area_under_curve(self.return_threshold, self.env_steps, self.solved)
+
+    def area_under_curve(self, threshold: float | None, samples: int, solved: bool) -> float | None:
         return training_quality(
             self.judged,
-            threshold=self.return_threshold,
-            samples=self.env_steps,
-            solved=self.solved,
+            threshold=threshold,
+            samples=samples,
+            solved=solved,
             budget=self.config.env_budget,
             success_needed=self.success_threshold,
         )
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        """Alerts in causal order, as the events tell them; by the rules of today where they do not."""
+        """Alerts in causal order: by the events, or by the rules of this version."""
         return explain_run(self.run, self._tracker)
 
     @property
     def diagnosed_now(self) -> str:
-        """That the rules of today had to find the alerts, in a sentence; empty where the events tell them."""
+        """A sentence if the rules of this version found the alerts; empty where the events tell them."""
         return _BY_RULES if self._stored_alerts is None and self._followed is None else ""
 
     @cached_property
@@ -111,14 +110,17 @@ class DiagnosedRun(RunView):
         return UNITS[self.config.budget_in]
 
     def place(self, env_steps: float) -> float:
-        """Where a record at so many environment steps is on the axis: there, or at its vector steps."""
+        """The place on the axis of a record at so many environment steps."""
         return self._vec_steps.get(int(env_steps), float(env_steps))
 
     def last(self, name: str) -> float | None:
         """The newest finite value of a metric."""
+        return next(iter(reversed(self.values(name))), None)
+
+    def values(self, name: str) -> list[float]:
+        """All finite values of a metric."""
         series = self.history.get(name)
-        values = [] if series is None else series.values
-        return next((value for value in reversed(values) if math.isfinite(value)), None)
+        return [] if series is None else [value for value in series.values if math.isfinite(value)]
 
     def points(self, name: str) -> list[Point]:
         """A metric over the axis of the charts; empty when it was never recorded."""

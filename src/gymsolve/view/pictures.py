@@ -1,4 +1,4 @@
-"""Pictures for those who look through a server: curves, and an episode at a glance."""
+"""Pictures for agents: curves, inputs of a network, and frames of an episode on one sheet."""
 
 import io
 import math
@@ -10,18 +10,19 @@ from gymsolve.text import number
 from gymsolve.view.curve_answers import Series
 
 if TYPE_CHECKING:
-    from PIL import ImageDraw
+    from PIL import Image, ImageDraw
 
     from gymsolve.spec import Array
 
 _WIDTH, _HEIGHT = 640, 150
-"""Of one panel."""
+"""The size of one panel."""
 _LEFT, _TOP, _RIGHT, _BOTTOM = 64, 18, 16, 18
 _COLOURS = ("#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#0891b2", "#be185d", "#4b5563")
 _INK, _FAINT = "#374151", "#d1d5db"
 _MOST_PANELS = 6
 _MOST_DOTS = 40
-_THUMB = 160
+_THUMB, _COLUMNS = 160, 4
+"""Pixels of a tile, and tiles side by side."""
 
 
 def draw_curves(series: Sequence[Series]) -> bytes:
@@ -35,14 +36,18 @@ def draw_curves(series: Sequence[Series]) -> bytes:
     runs = list(dict.fromkeys(line.run for line in drawn))
     picture = Image.new("RGB", (_WIDTH, _HEIGHT * len(names) + _TOP), "white")
     pen = ImageDraw.Draw(picture)
-    for index, run in enumerate(runs):
-        pen.text((_LEFT + index * 80, 2), run[-9:], fill=_COLOURS[index % len(_COLOURS)])
+    colours = {run: _COLOURS[index % len(_COLOURS)] for index, run in enumerate(runs)}
+    for index, (run, colour) in enumerate(colours.items()):
+        pen.text((_LEFT + index * 80, 2), run[-9:], fill=colour)
     for row, name in enumerate(names):
-        colours = {run: _COLOURS[index % len(_COLOURS)] for index, run in enumerate(runs)}
         _panel(pen, [line for line in drawn if line.name == name], _TOP + row * _HEIGHT, colours)
-    held = io.BytesIO()
-    picture.save(held, "PNG", optimize=True)
-    return held.getvalue()
+    return _png(picture)
+
+
+def _png(picture: "Image.Image") -> bytes:
+    content = io.BytesIO()
+    picture.save(content, "PNG", optimize=True)
+    return content.getvalue()
 
 
 def _panel(pen: "ImageDraw.ImageDraw", series: list[Series], top: int, colours: dict[str, str]) -> None:
@@ -70,7 +75,7 @@ def _panel(pen: "ImageDraw.ImageDraw", series: list[Series], top: int, colours: 
             pen.ellipse([x - 2, y - 2, x + 2, y + 2], fill=colours[run])
 
 
-def draw_seen(values: "Array", columns: int = 4) -> bytes:
+def draw_seen(values: "Array") -> bytes:
     """An image observation [channels, height, width] as a PNG: a grey tile per channel, enlarged if small."""
     import numpy as np
     from PIL import Image
@@ -80,18 +85,16 @@ def draw_seen(values: "Array", columns: int = 4) -> bytes:
         low, span = 0.0, 255.0
     grey = ((values - low) * (255.0 / span)).astype(np.uint8)  # [C, H, W]
     count, height, width = grey.shape
-    across, larger = min(columns, count), max(1, _THUMB // max(height, width))
+    across, larger = min(_COLUMNS, count), max(1, _THUMB // max(height, width))
     sheet = np.full((-(-count // across) * (height + 1), across * (width + 1)), 255, dtype=np.uint8)
     for index, tile in enumerate(grey):
         top, left = index // across * (height + 1), index % across * (width + 1)
         sheet[top : top + height, left : left + width] = tile
     picture = Image.fromarray(sheet)
-    held = io.BytesIO()
-    picture.resize((picture.width * larger, picture.height * larger), 0).save(held, "PNG", optimize=True)
-    return held.getvalue()
+    return _png(picture.resize((picture.width * larger, picture.height * larger), 0))
 
 
-def frame_sheet(frames: Sequence[tuple[str, bytes]], columns: int = 4) -> bytes:
+def frame_sheet(frames: Sequence[tuple[str, bytes]]) -> bytes:
     """Encoded pictures side by side, each below its caption, as a PNG."""
     from PIL import Image, ImageDraw
 
@@ -102,7 +105,7 @@ def frame_sheet(frames: Sequence[tuple[str, bytes]], columns: int = 4) -> bytes:
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
             raise GymsolveError(f"the picture of {caption} cannot be read.") from error
         thumbs.append((caption, thumb.resize((_THUMB, max(1, round(thumb.height * _THUMB / thumb.width))))))
-    across = min(columns, len(thumbs))
+    across = min(_COLUMNS, len(thumbs))
     width, height = _THUMB + 4, max(thumb.height for _, thumb in thumbs) + _TOP
     sheet = Image.new("RGB", (across * width, -(-len(thumbs) // across) * height), "white")
     pen = ImageDraw.Draw(sheet)
@@ -110,6 +113,4 @@ def frame_sheet(frames: Sequence[tuple[str, bytes]], columns: int = 4) -> bytes:
         left, top = index % across * width, index // across * height
         pen.text((left + 2, top + 3), caption, fill=_INK)
         sheet.paste(thumb, (left, top + _TOP))
-    held = io.BytesIO()
-    sheet.save(held, "PNG", optimize=True)
-    return held.getvalue()
+    return _png(sheet)

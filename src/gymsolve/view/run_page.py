@@ -1,4 +1,4 @@
-"""One run as a page shows it: everything but its curves, none of which has to be read for it."""
+"""One run as a page shows it, without its curves."""
 
 import os
 from collections.abc import Iterator
@@ -20,38 +20,23 @@ _LINES = 80
 _PLACED = ("time", "kind", "env_steps", "text", "title")
 """Fields of an event that have a place of their own."""
 _REPORT = "report.html"
-_WATCHED = (
-    "run.json",
-    "config.json",
-    "events.jsonl",
-    "log.txt",
-    "stop",
-    _REPORT,
-    "checkpoints",
-    "checkpoints/best",
-    "videos",
-)
+_FILES = ("run.json", "config.json", "events.jsonl", "log.txt", "stop", _REPORT)
+_FOLDERS = ("checkpoints", "checkpoints/best", "videos")
 
 
 def run_by_id(name: str, runs_dir: RunsDir = None) -> Run:
     """The run with exactly this id: never a path, so that no name leads out of the folder."""
     folder = runs_folder(runs_dir).absolute()
-    plain = (
-        name
-        and name[0] != "-"
-        and name not in (".", "..")
-        and not set(name) & {"/", "\\", "\0"}
-        and len(name) < 256
-    )
-    if not plain or not holds_run(folder / name):
+    plain = name not in ("", ".", "..") and name[0] != "-" and not set(name) & {"/", "\\", "\0"}
+    if not plain or len(name) > 255 or not holds_run(folder / name):
         text = name if len(name) < 100 else f"{name[:97]}..."
         raise UnknownRunError(f"there is no run '{text}' (any more).", hint="Go back to the list of runs.")
     return open_run(folder / name)
 
 
 def run_stamp(run: Run) -> str:
-    """Changes when something does that an overview shows."""
-    paths = [*(run.path / name for name in _WATCHED), run.path.parent / "logbook.jsonl"]
+    """A text that changes when something does that the page shows."""
+    paths = [*(run.path / name for name in (*_FILES, *_FOLDERS)), run.path.parent / "logbook.jsonl"]
     return "-".join(_changed(path) for path in paths)
 
 
@@ -70,11 +55,7 @@ def look_over(run: Run) -> dict[str, Any]:
         "versions": view.info.get("versions", {}),
         "alerts": view.active_alerts,
         "settings": [
-            {
-                "path": path,
-                "value": setting(value),
-                "decided_by": view.stored["provenance"].get(path) or "default",
-            }
+            {"path": path, "value": setting(value), "decided_by": decided.get(path) or "default"}
             for path, value in _leaves(view.stored["config"], decided, ())
         ],
         "checkpoints": view.checkpoints,

@@ -43,7 +43,7 @@ class StoredCheckpoint(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class RunDetails(Answer, RunSummary):
-    """Everything worth knowing of one run, and what of it could not be read."""
+    """One run in detail, and sentences on files that cannot be read."""
 
     path: str
     seconds: float
@@ -57,13 +57,13 @@ class RunDetails(Answer, RunSummary):
     """Entries about it, oldest first."""
     config: dict[str, Any]
     spent: dict[str, float]
-    """Seconds of all sittings by what they went into; parts as `metrics/time_accounting.py` calls them."""
+    """Seconds of all sittings by part; `metrics/time_accounting.py` names the parts."""
     provenance: dict[str, str]
     command: list[str]
     versions: dict[str, str | None]
     checkpoints: list[StoredCheckpoint]
     stages: list[VisitedStage]
-    """Of a curriculum, in the order in which they were visited."""
+    """Stages of a curriculum in the order of the visits."""
     videos: list[dict[str, Any]]
     evaluations: list[dict[str, Any]]
     last_metrics: dict[str, Any]
@@ -84,18 +84,18 @@ class StopRequest(Answer):
 def list_runs(
     query: str | None = None, limit: int | None = None, runs_dir: RunsDir = None, *, trials: bool = False
 ) -> list[ListedRun]:
-    """Runs, newest first; `trials` of other runs only if wanted."""
+    """Runs, newest first, with or without `trials` of other runs."""
     folder = runs_folder(runs_dir)
     return [_listed(folder, summary) for summary in find_runs(runs_dir, query, limit, trials=trials)]
 
 
 def count_runs(query: str | None = None, runs_dir: RunsDir = None, *, trials: bool = False) -> int:
-    """How many fit a query."""
+    """The number of runs that fit a query."""
     return len(find_runs(runs_dir, query, trials=trials))
 
 
 def count_trials(query: str | None = None, runs_dir: RunsDir = None) -> int:
-    """How many trials of other runs fit a query."""
+    """The number of trials that fit a query."""
     return sum(run.is_trial for run in find_runs(runs_dir, query))
 
 
@@ -130,10 +130,7 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
 
 
 def stop_run(ref: str, runs_dir: RunsDir = None) -> StopRequest:
-    """Ask the process that trains a run to stop; a run that has ended may have a trial under way.
-
-    `group:ID` asks all seeds of a group.
-    """
+    """Ask a run to stop, or its newest trial where the run has ended, or all seeds of `group:ID`."""
     if ref.startswith(GROUP):
         return _stop_group(find_group(ref, runs_dir))
     run = find_run(ref, runs_dir)

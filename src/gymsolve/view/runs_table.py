@@ -1,4 +1,4 @@
-"""The table of runs for a page that looks again every few seconds, also in a folder of thousands of them."""
+"""The table of runs, for a page that asks every few seconds in a folder of thousands of runs."""
 
 import math
 import os
@@ -35,7 +35,7 @@ class RunRow(Answer, RunSummary):
     curve: list[tuple[int, float]]
     """Environment steps and mean return of training episodes (evaluations where there are none), sampled."""
     alerts: list[dict[str, str]]
-    """Those that are active, or were when it ended: id, severity, title; the gravest first."""
+    """Alerts that are active, or were when it ended: id, severity, title; the gravest first."""
     host: str
     """The machine that trains or trained it."""
 
@@ -47,12 +47,12 @@ class RunsPage(Answer):
     rows: list[RunRow]
     total: int
     running: int
-    """Of all that fit."""
+    """The number of runs that train, of all that fit."""
     folder: str
 
 
 class RunsTable:
-    """Rows of the runs in a folder. What has ended is read again only when one of its files has changed."""
+    """Rows of the runs in a folder. A run is read again only when one of its files has changed."""
 
     def __init__(self, folder: Path | str | None) -> None:
         self.folder = runs_folder(folder).absolute()

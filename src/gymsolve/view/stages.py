@@ -26,7 +26,7 @@ class StageVisit:
     how: str
     """`promoted` or `demoted`; empty for the stage that the run is in."""
     by: str
-    """`bound`: it was proved; `steps`: they were spent."""
+    """`bound`: the bound on the results was good enough; `steps`: its steps were spent."""
     achieved: float | None
     """Mean return or share of successes of the episodes that decided."""
     bound: float | None
@@ -38,16 +38,16 @@ class StageVisit:
 
 @dataclass(frozen=True, kw_only=True)
 class VisitedStage(Answer, StageVisit):
-    """A visit, and what is left of what was learned in it."""
+    """A visit, its checkpoint, and the newest evaluation of its stage."""
 
     ending: str
-    """How it ended, in words."""
+    """Its end, in words."""
     master: str | None
     """The checkpoint with the weights at its end."""
     now: float | None
-    """What the newest evaluation found on it."""
+    """The newest evaluation of the stage."""
     forgotten: float | None
-    """What evaluation found at its end, less what it finds now."""
+    """The evaluation at its end less the newest one."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class StageStory:
 
     stage: str
     ended: int | None
-    """Where it was last promoted from; None before that."""
+    """The step of its last promotion; None before that."""
     at_end: float | None
     """The result of evaluation there, on this stage."""
     now: float | None
     """The result of the newest evaluation."""
     forgotten: float | None
-    """The difference: p(end of stage) - p(end)."""
+    """The difference of both."""
 
 
 def how_it_ended(visit: StageVisit) -> str:
@@ -73,7 +73,7 @@ def how_it_ended(visit: StageVisit) -> str:
 
 
 def stage_visits(config: "TrainConfig", events: Sequence[Mapping[str, Any]]) -> list[StageVisit]:
-    """The stages in the order in which they were visited; empty without a ladder of stages."""
+    """The visits in order; empty without a ladder of stages."""
     names = config.curriculum.names
     if not names or config.curriculum.choice != "ladder":
         return []
@@ -114,7 +114,7 @@ def task_curves(
 
 
 def own_curve(rows: Iterable[Mapping[str, Any]], *, by_success: bool) -> list[tuple[float, float]]:
-    """The same of a run with one task."""
+    """Results of evaluations of a run with one task."""
     return _points(rows, "eval/success_rate" if by_success else "eval/mean_reward")
 
 
@@ -124,7 +124,7 @@ def _points(rows: Iterable[Mapping[str, Any]], name: str) -> list[tuple[float, f
 
 
 def stage_stories(visits: Sequence[StageVisit], curves: Mapping[str, Curve]) -> list[StageStory]:
-    """The outcome of each stage and what is left of it, in the order of the curves."""
+    """Results of each stage at its end and now, in the order of the curves."""
     stories = []
     for stage, curve in curves.items():
         ends = [visit.ended for visit in visits if (visit.stage, visit.how) == (stage, "promoted")]
@@ -138,7 +138,7 @@ def stage_stories(visits: Sequence[StageVisit], curves: Mapping[str, Curve]) -> 
 def tell_stages(
     visits: Sequence[StageVisit], curves: Mapping[str, Curve], masters: Mapping[str, str]
 ) -> list[VisitedStage]:
-    """The visits with their stories; `masters` are the checkpoints at the ends of stages."""
+    """The visits with results; `masters` are the checkpoints at the ends of stages."""
     stories = {story.stage: story for story in stage_stories(visits, curves)}
     return [
         VisitedStage(

@@ -1,6 +1,6 @@
 """Thinning of long curves: which points of a series are kept, for every chart, table and answer.
 
-All functions keep what stands out: a spike of one record among thousands stays visible.
+All but `evenly` keep the extremes: a spike of one record among thousands stays visible.
 """
 
 import math
@@ -39,8 +39,13 @@ def samples(values: Sequence[float], most: int) -> list[int]:
     return sorted(kept)
 
 
+def evenly(total: int, most: int) -> list[int]:
+    """At most so many places of `total`, evenly spread, both ends among them."""
+    return sorted({round(index * (total - 1) / (most - 1)) for index in range(most)})
+
+
 def widest(spread: Sequence[Band], buckets: int) -> list[Band]:
-    """A band over each of so many equal parts, as wide as it was anywhere in it."""
+    """A band for each of so many equal parts, from its lowest to its highest value."""
     solid = [band for band in spread if math.isfinite(band[1]) and math.isfinite(band[2])]
     total = len(solid)
     if total <= buckets:

@@ -1,6 +1,6 @@
-"""What one stage does to another: task by time, forgetting, forward transfer. Pure functions over numbers.
+"""Effects of one stage on another: forgetting and forward transfer. Pure functions over numbers.
 
-A curve is what a task's evaluations achieved, by step: mean returns or shares of successes.
+A curve has the results of a task's evaluations by step: mean returns or shares of successes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,23 +11,20 @@ Curve = Sequence[tuple[float, float]]
 
 
 def value_at(curve: Curve, step: float) -> float | None:
-    """What the newest evaluation up to a step gave."""
+    """The newest evaluation up to a step."""
     return next((value for at, value in reversed(curve) if at <= step), None)
 
 
 def forgetting(curve: Curve, ended: float) -> float | None:
-    """What a task lost since its stage ended: p(end of stage) - p(end); None where neither is known.
-
-    Below 0 it got better meanwhile.
-    """
+    """The loss of a task since its stage ended, p(end of stage) - p(end); below 0 it got better."""
     then = value_at(curve, ended)
     return None if then is None or not curve else then - curve[-1][1]
 
 
 def mean_between(curve: Curve, begin: float, end: float) -> float | None:
-    """The area below a curve over a stretch, by its length; straight lines between evaluations.
+    """The mean of a curve over a stretch, with straight lines between evaluations.
 
-    Where the curve begins later or ends earlier than the stretch, its first or last value holds.
+    Before its first and after its last evaluation the curve is constant.
     """
     if not curve or end <= begin:
         return None
@@ -47,12 +44,12 @@ def _between(curve: Curve, step: float) -> float:
 def forward_transfer(
     curve: Curve, scratch: Curve, *, begin: float, end: float, best: float = 1.0
 ) -> float | None:
-    """How much of what a run from scratch misses is gained by what was learned before.
+    """The share of the possible gain over a run from scratch that earlier stages have brought.
 
-    (area - area from scratch) / (best - area from scratch) over the steps of the stage, `begin` to `end`; the
-    run from scratch is looked at over as many steps from its own start. `best` is the most that can be
-    achieved: 1 for shares of successes, the threshold for returns. 1 is as good as possible from the first
-    step on, 0 as good as from scratch; None where scratch leaves nothing to gain, or nothing is known.
+    (area - area from scratch) / (best - area from scratch) over the steps of the stage, `begin` to `end`, and
+    over as many steps from the start of the run from scratch. `best` is 1 for shares of successes, the
+    threshold for returns. 1 is the best possible from the first step on, 0 is as good as from scratch; None
+    where a run from scratch leaves nothing to gain, or where there is no evaluation.
     """
     mine = mean_between(curve, begin, end)
     alone = mean_between(scratch, 0.0, end - begin)
@@ -62,5 +59,5 @@ def forward_transfer(
 
 
 def spread_of_tasks(curves: Mapping[str, Curve]) -> list[float]:
-    """Steps at which any of the tasks was judged."""
+    """Steps at which any of the tasks was evaluated."""
     return sorted({at for curve in curves.values() for at, _ in curve})

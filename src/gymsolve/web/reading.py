@@ -8,10 +8,9 @@ from gymsolve.errors import UnknownRunError
 from gymsolve.runs import Run, list_runs
 from gymsolve.runs.videos import list_videos
 from gymsolve.service.recipes import list_recipes
-from gymsolve.view.live_series import follow_metrics, look_closer, name_metrics
+from gymsolve.view.live_series import Part, follow_metrics, look_closer, name_metrics
 from gymsolve.view.run_page import look_over, run_by_id, run_stamp
 from gymsolve.view.runs_table import RunsTable
-from gymsolve.view.series import Part
 from gymsolve.web.route import Ask, File, Reply
 
 _REPORT_POLICY = (

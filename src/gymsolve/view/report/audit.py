@@ -1,4 +1,4 @@
-"""The reward audit: what the agent was paid for, how often, how evenly."""
+"""The reward audit: size, frequency and components of the rewards."""
 
 import csv
 import io
@@ -21,14 +21,14 @@ _FAR = 4.0
 
 
 def reward_audit(view: DiagnosedRun) -> Section:
-    """Of single rewards (the newest stored rollout), of episodes, and of named components."""
+    """Rewards of single steps (the newest stored rollout), of episodes, and of named components."""
     rewards = _stored_rewards(view)
     blocks: list[Block] = []
     charts: list[Figure] = []
     if rewards:
         blocks += [Paragraph(_summary(rewards)), _table(rewards)]
         charts.append(bars_of(rewards, "Rewards of single steps", "reward, as it was learned from"))
-    returns = [y for _, y in view.points("rollout/ep_rew_last") if math.isfinite(y)]
+    returns = view.values("rollout/ep_rew_last")
     if len(returns) > 1:
         note = "One episode per record, over the whole training."
         charts.append(bars_of(returns, "Returns of training episodes", "raw return", note))
@@ -78,9 +78,8 @@ def _summary(rewards: list[float]) -> str:
     far = len(_outliers(rewards))
     values = len(set(rewards))
     kinds = "always the same" if values == 1 else f"{count(values)} different values"
-    outliers = (
-        "no outliers" if not far else f"{count(far)} further than {_FAR:g} standard deviations from the mean"
-    )
+    far_off = f"{count(far)} further than {_FAR:g} standard deviations from the mean"
+    outliers = far_off if far else "no outliers"
     return (
         f"Of the last {count(len(rewards))} stored steps {paid:.1%} were rewarded (anything but 0); "
         f"{kinds}, {outliers}."
@@ -91,14 +90,7 @@ def _table(rewards: list[float]) -> Table:
     ordered = sorted(rewards)
     middle, high = ordered[len(ordered) // 2], ordered[int(0.95 * (len(ordered) - 1))]
     zeros = sum(1 for reward in rewards if reward == 0) / len(rewards)
-    figures = [
-        fmean(rewards),
-        pstdev(rewards),
-        ordered[0],
-        middle,
-        high,
-        ordered[-1],
-    ]
+    figures = [fmean(rewards), pstdev(rewards), ordered[0], middle, high, ordered[-1]]
     headers = ("mean", "std", "smallest", "median", "95 %", "largest", "zeros")
     return Table(headers, [(*map(number, figures), f"{zeros:.1%}")], range(7))
 
@@ -109,7 +101,7 @@ def _outliers(rewards: list[float]) -> list[float]:
 
 
 class _Part(NamedTuple):
-    """A component of the reward: its share over all records, and how it stands at the end."""
+    """A component of the reward: its mean share, its last share, and its last value per step."""
 
     name: str
     share: float
@@ -120,7 +112,7 @@ class _Part(NamedTuple):
 def _parts(view: DiagnosedRun) -> list[_Part]:
     parts = []
     for name in view.history.series:
-        shares = [y for _, y in view.points(name) if math.isfinite(y)] if name.startswith(_SHARE) else []
+        shares = view.values(name) if name.startswith(_SHARE) else []
         if shares:
             part = name.removeprefix(_SHARE)
             parts.append(_Part(part, fmean(shares), shares[-1], view.history.last(f"reward/{part}")))

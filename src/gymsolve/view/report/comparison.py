@@ -5,7 +5,6 @@ import string
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from gymsolve.doctor.quality import training_quality
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import Status
 from gymsolve.settings.config import INCIDENTAL
@@ -20,8 +19,6 @@ AXES: dict[Axis, str] = {
     "vec_steps": UNITS["vec_steps"],
     "time": "seconds of training",
 }
-
-
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
 
@@ -49,14 +46,15 @@ class Contender(DiagnosedRun):
         judged = self.judged
         rewards = [row["eval/mean_reward"] for row in judged]
         shares = [row["eval/success_rate"] for row in judged if is_finite(row.get("eval/success_rate"))]
-        seconds = self.history.last("time/elapsed")
+        seconds, training = self.history.last("time/elapsed"), self.history.get("rollout/ep_rew_mean")
+        newest = [] if training is None else training.tail(1)
         steps = max((int(row.get("env_steps") or 0) for row in self.rows), default=0)
         crossed = next((row for row in judged if self._reaches(row)), None)
         return {
             "final_reward": rewards[-1] if rewards else None,
             "best_reward": max(rewards, default=None),
             "best_success": None if self.success_threshold is None else max(shares, default=None),
-            "training_reward": next(iter(self._newest("rollout/ep_rew_mean")), None),
+            "training_reward": float(newest[0]) if newest else None,
             "threshold": self.threshold,
             "success_needed": self.success_threshold,
             "reached_at": None if crossed is None else self.place_on(crossed, axis),
@@ -69,17 +67,10 @@ class Contender(DiagnosedRun):
         solved = any(row.get("solved") == 1.0 for row in self.judged)
         if len(self.judged) < 2 and not solved:
             return None
-        return training_quality(
-            self.judged,
-            threshold=self.threshold,
-            samples=steps,
-            solved=solved,
-            budget=self.config.env_budget,
-            success_needed=self.success_threshold,
-        )
+        return self.area_under_curve(self.threshold, steps, solved)
 
     def place_on(self, row: dict[str, Any], axis: Axis) -> float | None:
-        """Where a record is on an axis; evaluations have no clock and take the time of the record before."""
+        """The place of a record on an axis; evaluations have no clock and take that of the record before."""
         if axis == "time":
             own = row.get("time/elapsed")
             return own if is_finite(own) else self.history.seconds_at(row.get("env_steps") or 0)
@@ -93,10 +84,6 @@ class Contender(DiagnosedRun):
             if metric in row and x is not None:
                 points.append((x, math.nan if y is None else float(y)))
         return points
-
-    def _newest(self, metric: str) -> list[float]:
-        series = self.history.get(metric)
-        return [] if series is None else [float(value) for value in series.tail(1)]
 
     def _reaches(self, row: dict[str, Any]) -> bool:
         each = [value for name, value in row.items() if name.startswith("task_reached/")]
@@ -128,7 +115,7 @@ def differences(contenders: Sequence[Contender], *, incidental: bool = False) ->
         for path, row in values.items()
         if path.startswith(INCIDENTAL) is incidental
         and any(value != row[0] for value in row)
-        # An empty mapping beside one that is not: the entries of that one are told.
+        # Of an empty mapping beside a full one, the entries of the full one are listed.
         and any(value not in ({}, None) for value in row)
     }
 

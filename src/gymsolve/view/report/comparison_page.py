@@ -4,11 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gymsolve.text import count, number, setting
-from gymsolve.view.report.bands import seed_curves
 from gymsolve.view.report.comparison import Axis, Contender, compare_curves, differences, remark
 from gymsolve.view.report.document import Document, Figures, Paragraph, Section, Table
 from gymsolve.view.report.page import render_page
-from gymsolve.view.report.seeds import spread_over_seeds
+from gymsolve.view.report.seeds import seed_curves, spread_over_seeds
 
 
 def render_comparison(contenders: Sequence[Contender], axis: Axis) -> str:
@@ -29,7 +28,9 @@ def render_comparison(contenders: Sequence[Contender], axis: Axis) -> str:
             sections=[
                 Section("Runs", [ids]),
                 Section("Results", [Table(("", *letters), result_rows(contenders, axis), columns)]),
-                Section("Over seeds", [Paragraph(run.remark()) for run in spread_over_seeds(contenders)]),
+                Section(
+                    "Over seeds", [Paragraph(group.sentence()) for group in spread_over_seeds(contenders)]
+                ),
                 Section("Curves", [Figures(charts)] if charts else []),
                 Section("Settings that differ", [settings, *_aside(without_effect)]),
                 Section("Could not be read", [Paragraph(line) for line in damage]),
@@ -59,7 +60,7 @@ def result_rows(contenders: Sequence[Contender], axis: Axis) -> list[tuple[str, 
         ("training return, last 100 episodes", *(number(result["training_reward"]) for result in results)),
         ("threshold", *(_bar(result) for result in results)),
         (f"threshold reached at ({unit})", *(number(result["reached_at"]) for result in results)),
-        ("quality", *(number(result) for result in quality)),
+        ("quality", *(number(area) for area in quality)),
         ("steps per second", *("–" if result["fps"] is None else count(result["fps"]) for result in results)),
     ]
 

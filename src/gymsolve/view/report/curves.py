@@ -1,4 +1,4 @@
-"""Which curves a report shows; one of metrics that a run did not record is left out."""
+"""The curves of a report; curves of metrics that a run did not record are left out."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from gymsolve.view.report.figures import Curves, Figure, Line, Point, Split, Sta
 
 Range = tuple[float, float]
 _HARDLY = 0.005
-"""Parts of the time below this share are told together."""
+"""Parts of the time below this share are summed up."""
 
 
 def learning_curves(view: DiagnosedRun) -> Section:
@@ -55,7 +55,7 @@ def return_figure(view: DiagnosedRun) -> Curves | None:
 
 
 def _goal(view: DiagnosedRun) -> str:
-    """Which of several stages returns are about, in words; empty without a curriculum."""
+    """The stage that returns are about, in words; empty without a curriculum."""
     stages = view.config.curriculum.names
     return f" of {stages[-1]}" if stages else ""
 
@@ -119,7 +119,7 @@ def _within(view: DiagnosedRun, title: str, prefix: str, note: str) -> Curves | 
 
 
 def time_split(view: DiagnosedRun) -> Split | None:
-    """Where the seconds of all sittings went; logs without shares tell collecting and learning at least."""
+    """Seconds of all sittings by part; for logs without shares, collecting and learning at least."""
     spent = {part: round(seconds, 2) for part, seconds in view.spent.items()}
     whole = sum(spent.values())
     if whole and set(spent) - {"eval"}:
@@ -128,7 +128,7 @@ def time_split(view: DiagnosedRun) -> Split | None:
         rest = whole - sum(larger.values())
         small = [(f"less than {_HARDLY:.1%} each, {took(rest)}", rest / whole)] if rest > 0.005 else []
         return Split("Where the time went", [*parts, *small], f"{took(whole)} in all.")
-    collect, update = _mean(view.points("time/collect_seconds")), _mean(view.points("time/update_seconds"))
+    collect, update = _mean(view.values("time/collect_seconds")), _mean(view.values("time/update_seconds"))
     if not collect or not update or not view.seconds:
         return None
     share = min(1.0, spent.get("eval", 0.0) / view.seconds)
@@ -138,7 +138,7 @@ def time_split(view: DiagnosedRun) -> Split | None:
 
 
 def _health(view: DiagnosedRun) -> list[Curves | None]:
-    """Numbers that tell a sound update from a harmful one; the shaded range is usual where things go well."""
+    """Metrics of the updates; the shaded range is usual where things go well."""
     relative = view.points("policy/entropy_relative")
     highest = view.context.max_entropy
     if not relative and highest:
@@ -182,14 +182,11 @@ def _stacked(view: DiagnosedRun, part: int | None, named: Mapping[str, range]) -
 
 
 def _gradients(view: DiagnosedRun) -> list[Stack]:
-    """How large the entries of gradients are, decade by decade, for each part of the network."""
+    """Sizes of the entries of gradients, by decade and by part of the network."""
     charts = []
     sizes = ["zero", *(f"1e{power}" for power in DECADES)]
-    for part, what in (
-        ("trunk", "the shared layers"),
-        ("policy", "the policy"),
-        ("value", "the value function"),
-    ):
+    parts = {"trunk": "the shared layers", "policy": "the policy", "value": "the value function"}
+    for part, what in parts.items():
         by_size = {size: view.points(f"gradient/{part}_{size}") for size in sizes}
         occurring = {size: points for size, points in by_size.items() if any(y > 0 for _, y in points)}
         if occurring:
@@ -222,6 +219,5 @@ def _product(view: DiagnosedRun, metric: str, weight: str) -> list[Point]:
     return [(x, y * weights[x]) for x, y in view.points(metric) if x in weights]
 
 
-def _mean(points: list[Point]) -> float | None:
-    values = [y for _, y in points if math.isfinite(y)]
+def _mean(values: list[float]) -> float | None:
     return sum(values) / len(values) if values else None

@@ -1,4 +1,4 @@
-"""Charts as data, and what any drawing of them needs: thinning, ranges, ticks."""
+"""Charts as data, with the thinning, ranges and ticks that all drawings share."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ class Line(NamedTuple):
     marks: bool = False
     """Points of their own, such as evaluations, instead of a line."""
     letter: str = ""
-    """What stands for it in charts made of text; by its place if empty."""
+    """Its letter in charts made of text; by its place if empty."""
 
 
 class Curves(NamedTuple):
@@ -35,11 +35,11 @@ class Curves(NamedTuple):
     level: tuple[float, str] | None = None
     """A horizontal line with a name, such as a threshold."""
     healthy: tuple[float, float] | None = None
-    """Where values usually are in trainings that go well."""
+    """The usual range in trainings that go well."""
     limits: tuple[float, float] | None = None
-    """What the values cannot leave, such as the bounds of an action space."""
+    """The range of possible values, such as the bounds of an action space."""
     logarithmic: bool = False
-    """Always, not only when single values dwarf the others; for values above 0."""
+    """Always logarithmic, not only when single values dwarf the others; for values above 0."""
     x_label: str = "environment steps"
 
 
@@ -50,7 +50,7 @@ class Stack(NamedTuple):
     labels: Sequence[str]
     xs: Sequence[float]
     shares: Sequence[Sequence[float]]
-    """Of each label, one value per x."""
+    """For each label, one value per x."""
     note: str = ""
     x_label: str = "environment steps"
 

@@ -1,6 +1,5 @@
 """The sections of a report that are text and tables: alerts, what the run left and cost, its settings."""
 
-import math
 import shlex
 from collections.abc import Sequence
 from statistics import median
@@ -35,7 +34,7 @@ _BY_HAND = ("--set", "auto")
 
 
 def findings(view: DiagnosedRun) -> Section:
-    """One root cause first, its consequences under it."""
+    """Root causes with their consequences, settings that rarely work, and checks that did not fire."""
     diagnosis = view.diagnosis.to_json()
     blocks: list[Block] = [_finding(alert, diagnosis["consequences"]) for alert in diagnosis["roots"]]
     if not blocks:
@@ -48,7 +47,7 @@ def findings(view: DiagnosedRun) -> Section:
 
 
 def problems(view: DiagnosedRun) -> Section:
-    """Damage in the run's files; usually an empty section, which is left out."""
+    """Damage in the run's files; left out where there is none."""
     return Section("Could not be read", [Bullets(view.problems)] if view.problems else [])
 
 
@@ -101,7 +100,7 @@ def _quiet(view: DiagnosedRun) -> list[Block]:
 
 
 def video(view: DiagnosedRun) -> Section:
-    """The best policy at work, beside the report."""
+    """A video of the best policy."""
     best = view.video
     if best is None:
         return Section("Video", [])
@@ -118,7 +117,7 @@ def video(view: DiagnosedRun) -> Section:
 
 
 def archive(view: DiagnosedRun) -> Section:
-    """Places that were found, for a run with an archive; left out for others."""
+    """Cells of the archive over time; left out for runs without one."""
     charts = archive_figures(view) if view.points("archive/cells") else []
     if not charts:
         return Section("Archive", [])
@@ -148,7 +147,7 @@ def evaluations(view: DiagnosedRun) -> Section:
 
 
 def tasks(view: DiagnosedRun) -> Section:
-    """Each of several tasks, in the evaluation that counts and in the newest; left out where there is one."""
+    """Results of each of several tasks, in the best and in the newest evaluation."""
     newest = {task.name: task for task in task_verdicts(view.judged[-1] if view.judged else {})}
     rows = [
         (
@@ -188,8 +187,8 @@ def checkpoints(view: DiagnosedRun) -> Section:
 
 
 def speed(view: DiagnosedRun) -> Section:
-    """Steps per second and where the time went."""
-    rates = [y for _, y in view.points("time/fps") if math.isfinite(y)]
+    """Steps per second, and the time by part."""
+    rates = view.values("time/fps")
     if not rates:
         return Section("Speed", [])
     updates = view.last("updates") or 0
@@ -219,7 +218,7 @@ def _long_table(
 
 
 def configuration(view: DiagnosedRun) -> Section:
-    """Decided settings in the open, defaults folded away."""
+    """Decided settings, with the defaults folded away."""
     rows = [
         (path, setting(value), view.stored["provenance"].get(path, "default"))
         for path, value in view.settings.items()
@@ -235,27 +234,23 @@ def configuration(view: DiagnosedRun) -> Section:
 def reproduce(view: DiagnosedRun) -> Section:
     """Exact commands, seed and versions."""
     info = view.info
-    commands = [f"{train_command(view)}"]
-    as_typed = shlex.join(info.get("command") or [])
-    notes = [f"# as it was started: {as_typed}"] if as_typed else []
+    commands = [train_command(view)]
+    if info.get("command"):
+        commands.append(f"# as it was started: {shlex.join(info['command'])}")
     if info.get("resumed_with"):
-        notes.append(f"# resumed with: {shlex.join(info['resumed_with'])}")
-    more = [
-        f"gymsolve eval {view.run.id}",
-        f"gymsolve record {view.run.id}",
-        f"gymsolve resume {view.run.id}",
-    ]
+        commands.append(f"# resumed with: {shlex.join(info['resumed_with'])}")
+    commands += ["", *(f"gymsolve {verb} {view.run.id}" for verb in ("eval", "record", "resume"))]
     versions = ", ".join(f"{name} {value}" for name, value in (info.get("versions") or {}).items() if value)
     commit = f"; git commit {info['git']} in the working directory" if info.get("git") else ""
     text = (
         f"Seed {view.config.seed}. The same seed gives the same run with the same versions on the same kind "
         f"of machine: {versions or 'versions unknown'}{commit}."
     )
-    return Section("How to reproduce it", [Paragraph(text), Code("\n".join([*commands, *notes, "", *more]))])
+    return Section("How to reproduce it", [Paragraph(text), Code("\n".join(commands))])
 
 
 def train_command(view: DiagnosedRun) -> str:
-    """One command that says all that was decided outside of the recipe."""
+    """The command with all settings that the recipe does not decide."""
     words = ["gymsolve", "train", view.summary.name, "--seed", str(view.config.seed)]
     words += ["--steps", str(view.config.steps)]
     for path, source in view.stored["provenance"].items():

@@ -1,21 +1,30 @@
-"""Runs that differ in their seed alone: what the settings are worth, instead of what luck made of them."""
+"""Runs that differ in their seed alone: a mean, an interval and curves of the settings over the seeds."""
 
 import math
 import random
 import statistics
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from gymsolve.settings.config import INCIDENTAL
 from gymsolve.text import number
-from gymsolve.view.report.comparison import Contender, differences
+from gymsolve.view.report.comparison import AXES, Axis, Contender, differences
+from gymsolve.view.report.figures import Curves, Line, Point
 
 FEWEST = 3
 """Seeds from which on a spread says something."""
-_RESAMPLES = 2000
+_RESAMPLES, _BAND_RESAMPLES = 2000, 400
 _APART = 2.0
 """Spreads of the other seeds by which the best one may lie above their mean."""
+_BAND_POINTS = 60
+"""Places at which a band is computed; a terminal has about as many columns."""
+_ENDED = ("solved", "finished")
+_EVALUATIONS = "eval/mean_reward"
+_NOTE = (
+    "Line: interquartile mean of {} over seeds. Band: its 95 % bootstrap interval. "
+    "A run that has ended by itself keeps its last value."
+)
 
 
 @dataclass(frozen=True)
@@ -37,11 +46,8 @@ class SeedSpread:
     unfinished: tuple[str, ...] = ()
     """Letters of those that were stopped or crashed: their last evaluation counts."""
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def remark(self) -> str:
-        """What to quote, in a sentence."""
+    def sentence(self) -> str:
+        """The result to quote."""
         alone = "in the seed alone"
         if self.incidental:
             alone = f"in nothing that changes results but the seed (also in {', '.join(self.incidental)})"
@@ -110,3 +116,59 @@ def _spread(group: Sequence[Contender]) -> SeedSpread:
         incidental=tuple(differences(group, incidental=True)),
         unfinished=tuple(run.letter for run in group if run.status in ("stopped", "crashed")),
     )
+
+
+# ------------------------------------------------------------------------------------- curves
+
+
+def seed_curves(contenders: Sequence[Contender], axis: Axis, metric: str = _EVALUATIONS) -> list[Curves]:
+    """Evaluations, or another metric, of every configuration with enough seeds; none where there is none."""
+    lines, thresholds = [], set()
+    for index, group in enumerate(runs_alike(contenders), start=1):
+        line = _merge(group, axis, str(index), metric)
+        if line is not None:
+            lines.append(line)
+            thresholds |= {run.threshold for run in group}
+    if not lines or len({run.env_id for run in contenders}) > 1:  # returns of others do not compare
+        return []
+    if metric != _EVALUATIONS:
+        return [Curves(f"{metric} over seeds", lines, _NOTE.format(metric), x_label=AXES[axis])]
+    goal = thresholds.pop() if len(thresholds) == 1 else None
+    level = None if goal is None else (goal, f"threshold {goal:g}")
+    note = _NOTE.format("the evaluations")
+    return [Curves("Evaluations over seeds", lines, note, level=level, x_label=AXES[axis])]
+
+
+def _merge(group: Sequence[Contender], axis: Axis, letter: str, metric: str) -> Line | None:
+    judged = {run.letter: _finite_points(run.points_on(metric, axis)) for run in group}
+    judged_runs = [run for run in group if judged[run.letter]]
+    if len(judged_runs) < FEWEST:
+        return None
+    curves = [judged[run.letter] for run in judged_runs]
+    begin = max(points[0][0] for points in curves)
+    under_way = [judged[run.letter][-1][0] for run in judged_runs if run.status not in _ENDED]
+    end = min(under_way) if under_way else max(points[-1][0] for points in curves)
+    places = sorted({x for points in curves for x, _ in points if begin <= x <= end})
+    every = math.ceil(len(places) / _BAND_POINTS) or 1
+    line: list[Point] = []
+    spread = []
+    for x in places[::-1][::every][::-1]:  # the last one always stays
+        values = [_at(points, x) for points in curves]
+        line.append((x, interquartile_mean(values)))
+        spread.append((x, *seed_interval(values, _BAND_RESAMPLES)))
+    letters = ", ".join(run.letter for run in judged_runs)
+    label = f"{letters}: interquartile mean over {len(judged_runs)} seeds; the band is its 95 % interval"
+    return Line(label, line, spread, letter=letter)
+
+
+def _finite_points(points: Sequence[Point]) -> list[Point]:
+    return sorted(point for point in points if math.isfinite(point[1]))
+
+
+def _at(points: Sequence[Point], x: float) -> float:
+    """The value on the line between two points; the last one beyond them."""
+    after = bisect_right(points, (x, math.inf))
+    if after == len(points) or after == 0:
+        return points[after - 1 if after else 0][1]
+    (x0, y0), (x1, y1) = points[after - 1], points[after]
+    return y0 + (y1 - y0) * (x - x0) / (x1 - x0)

@@ -1,4 +1,4 @@
-"""The section on a curriculum: its stages, every task over time, what was forgotten and what was gained."""
+"""The section on a curriculum: its stages, every task over time, forgetting and forward transfer."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,9 +10,10 @@ from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.document import Block, Figures, Paragraph, Section, Table
 from gymsolve.view.report.figures import Curves, Line
 from gymsolve.view.stages import StageVisit, own_curve, stage_stories
+from gymsolve.view.thinning import evenly
 from gymsolve.view.transfer import Curve, forward_transfer, spread_of_tasks
 
-_SHOWN = 16
+_ROWS = 16
 """Rows of the table of tasks over time; the ends of stages are always among them."""
 
 
@@ -39,16 +40,18 @@ def _visited(view: DiagnosedRun) -> Table:
             count(visit.began),
             "" if visit.ended is None else count(visit.ended),
             visit.ending,
-            number(visit.achieved) if visit.achieved is not None else "",
-            ""
-            if visit.bound is None or visit.bar is None
-            else f"{number(visit.bound)} (needed {number(visit.bar)})",
+            _text(visit.achieved),
+            "" if None in (visit.bound, visit.bar) else f"{_text(visit.bound)} (needed {_text(visit.bar)})",
             "" if visit.master is None else f"{view.run.id}@{STAGE}{visit.stage}",
         )
         for visit in view.stages
     ]
     headers = ("stage", "from step", "to step", "ended", "in training", "bound", "its weights")
     return Table(headers, rows, (1, 2, 4))
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else number(value)
 
 
 def _figure(view: DiagnosedRun, what: str) -> Curves:
@@ -60,15 +63,15 @@ def _figure(view: DiagnosedRun, what: str) -> Curves:
 
 
 def _matrix(visits: Sequence[StageVisit], curves: Mapping[str, Curve]) -> Table:
-    """Task by time."""
+    """Results by task and time."""
     steps = spread_of_tasks(curves)
     ends = {float(visit.ended) for visit in visits if visit.ended is not None}
-    kept = {steps[round(place * (len(steps) - 1) / (_SHOWN - 1))] for place in range(_SHOWN)}
+    kept = {steps[place] for place in evenly(len(steps), _ROWS)}
     by_step = {name: dict(curve) for name, curve in curves.items()}
     rows = [
         (
             count(int(step)) + ("*" if step in ends else ""),
-            *(number(by_step[name].get(step)) if step in by_step[name] else "" for name in curves),
+            *(_text(by_step[name].get(step)) for name in curves),
         )
         for step in steps
         if step in kept or step in ends
@@ -77,15 +80,13 @@ def _matrix(visits: Sequence[StageVisit], curves: Mapping[str, Curve]) -> Table:
 
 
 def _left(view: DiagnosedRun, scratch: Sequence[Run]) -> list[Block]:
-    """A table of what is left of each stage, and of what it gained from those before."""
+    """A table of forgetting and forward transfer by stage."""
     gained = _gains(view, scratch)
     rows = [
         (
             story.stage,
-            number(story.at_end) if story.at_end is not None else "",
-            number(story.now) if story.now is not None else "",
-            number(story.forgotten) if story.forgotten is not None else "",
-            *([number(gained[story.stage]) if story.stage in gained else ""] if gained else []),
+            *map(_text, (story.at_end, story.now, story.forgotten)),
+            *([_text(gained.get(story.stage))] if gained else []),
         )
         for story in stage_stories(view.stages, view.stage_curves)
     ]
@@ -100,7 +101,7 @@ def _left(view: DiagnosedRun, scratch: Sequence[Run]) -> list[Block]:
 
 
 def _gains(view: DiagnosedRun, scratch: Sequence[Run]) -> dict[str, float]:
-    """Forward transfer by stage, for those that a run from scratch was given of."""
+    """Forward transfer by stage, where there is a run from scratch."""
     by_success = view.config.solved_by == "success_rate"
     gains: dict[str, float] = {}
     for alone in map(DiagnosedRun, scratch):
@@ -111,16 +112,16 @@ def _gains(view: DiagnosedRun, scratch: Sequence[Run]) -> dict[str, float]:
             best = 1.0 if by_success else _best(view, visit.stage)
             end = view.env_steps if visit.ended is None else visit.ended
             own = view.stage_curves[visit.stage]
-            gain = (
-                None if best is None else forward_transfer(own, curve, begin=visit.began, end=end, best=best)
-            )
+            if best is None:
+                continue
+            gain = forward_transfer(own, curve, begin=visit.began, end=end, best=best)
             if gain is not None:
                 gains[visit.stage] = gain
     return gains
 
 
 def _best(view: DiagnosedRun, name: str) -> float | None:
-    """The most that a stage is asked for: the return that counts as solved there, else what promotes."""
+    """The return that a stage is asked for: its threshold, else the one that promotes."""
     thresholds = [row[key] for row in view.rows if (key := f"task_threshold/{name}") in row]
     if thresholds:
         return float(thresholds[-1])
@@ -132,9 +133,5 @@ def _best(view: DiagnosedRun, name: str) -> float | None:
 def _same_task(config: TrainConfig, stage: str, alone: TrainConfig) -> bool:
     """Is a run from scratch about the same environment as a stage?"""
     mine, other = config.env.for_task(stage), alone.env
-    return (mine.id, mine.kwargs, mine.wrappers, mine.max_episode_steps) == (
-        other.id,
-        other.kwargs,
-        other.wrappers,
-        other.max_episode_steps,
-    )
+    names = ("id", "kwargs", "wrappers", "max_episode_steps")
+    return all(vars(mine)[name] == vars(other)[name] for name in names)

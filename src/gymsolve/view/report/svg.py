@@ -17,13 +17,13 @@ from gymsolve.view.report.figures import (
     ticks,
     value_range,
 )
-from gymsolve.view.thinning import widest
+from gymsolve.view.thinning import evenly, widest
 
 _WIDTH, _HEIGHT = 440, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 18, 10, 36
 _COLOURS = 8
 _BANDS = 120
-"""Parts of a band that is drawn."""
+"""Parts of a band or a stack that are drawn."""
 
 Scale = Callable[[float], float]
 
@@ -57,7 +57,7 @@ def _curves(chart: Curves) -> str:
 
 def _stack(chart: Stack) -> str:
     across, up = _across(min(chart.xs), max(chart.xs)), _up(0.0, 1.0)
-    chosen = sorted({round(i * (len(chart.xs) - 1) / 119) for i in range(120)})
+    chosen = evenly(len(chart.xs), _BANDS)
     below = [0.0] * len(chosen)
     parts = []
     for index, shares in enumerate(chart.shares):

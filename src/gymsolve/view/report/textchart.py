@@ -99,7 +99,7 @@ def _ceil(distance: float, scale: float) -> int:
 
 
 def _columns(points: Sequence[Point], first: float, last: float, width: int) -> list[tuple[int, float]]:
-    """The mean of what falls into each column."""
+    """The mean of the points in each column."""
     cells: dict[int, list[float]] = {}
     scale = (width - 1) / (last - first or 1.0)
     for x, y in points:

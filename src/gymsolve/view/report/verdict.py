@@ -1,4 +1,4 @@
-"""The verdict in plain words: solved? when, how sure, how long, what limits it."""
+"""The verdict in plain words: solved or not, at which step, with which confidence, and the likely limit."""
 
 import math
 from typing import Any
@@ -44,7 +44,7 @@ def verdict(view: DiagnosedRun) -> str:
 
 
 def tiles(view: DiagnosedRun) -> list[Tile]:
-    """The figures that everybody asks for."""
+    """The main figures."""
     best, threshold = view.best, view.return_threshold
     needed = "no threshold known" if threshold is None else f"needed {number(threshold)}"
     if view.success_threshold is not None:
@@ -103,7 +103,7 @@ def _whether(view: DiagnosedRun) -> str:
 
 
 def _which_tasks(view: DiagnosedRun) -> str:
-    """Which of several tasks are missing, in the evaluation that counts."""
+    """The tasks that miss their threshold in the best evaluation."""
     tasks = task_verdicts(view.best or {})
     if not tasks:
         return ""
@@ -171,7 +171,7 @@ def _why_it_ended(view: DiagnosedRun) -> str:
 
 
 def _limit(view: DiagnosedRun) -> str:
-    """The obstacle, by the rules first and by the curve second."""
+    """The likely obstacle: by the rules, else by the curve."""
     roots = view.diagnosis.roots
     serious = [alert for alert in roots if alert.severity in ("error", "warn")]
     if view.solved and serious:

@@ -8,45 +8,15 @@ from gymsolve.doctor.alerts import AlertTracker
 from gymsolve.runs.files import replace_text
 from gymsolve.runs.run import Run
 from gymsolve.view.diagnosed_run import DiagnosedRun
+from gymsolve.view.report import sections
 from gymsolve.view.report.audit import reward_audit
 from gymsolve.view.report.curves import learning_curves
 from gymsolve.view.report.document import Document
 from gymsolve.view.report.markdown import render_markdown
 from gymsolve.view.report.page import render_page
 from gymsolve.view.report.prompt import language_model
-from gymsolve.view.report.sections import (
-    archive,
-    checkpoints,
-    configuration,
-    evaluations,
-    findings,
-    logbook,
-    problems,
-    reproduce,
-    speed,
-    tasks,
-    video,
-)
 from gymsolve.view.report.stages import stages
 from gymsolve.view.report.verdict import badge, tiles, tone, verdict
-
-_SECTIONS = (
-    learning_curves,
-    tasks,
-    stages,
-    archive,
-    findings,
-    logbook,
-    video,
-    evaluations,
-    reward_audit,
-    checkpoints,
-    speed,
-    configuration,
-    reproduce,
-    language_model,
-    problems,
-)
 
 
 class Report(NamedTuple):
@@ -60,8 +30,8 @@ class Report(NamedTuple):
 def write_report(run: Run, alerts: AlertTracker | None = None, scratch: Sequence[Run] = ()) -> Report:
     """Write report.md and report.html into the folder of a run, whatever state it is in.
 
-    `alerts` has followed the run to its end; without it the rules are replayed. `scratch` are runs that
-    learned a stage of its curriculum alone.
+    `alerts` has followed the run to its end; without it the events or the rules tell the alerts. `scratch`
+    are runs that learned a stage of its curriculum alone.
     """
     view = DiagnosedRun(run, alerts)
     document = compose(view, scratch)
@@ -81,19 +51,19 @@ def compose(view: DiagnosedRun, scratch: Sequence[Run] = ()) -> Document:
         tiles=tiles(view),
         sections=[
             learning_curves(view),
-            tasks(view),
+            sections.tasks(view),
             stages(view, scratch),
-            archive(view),
-            findings(view),
-            logbook(view),
-            video(view),
-            evaluations(view),
+            sections.archive(view),
+            sections.findings(view),
+            sections.logbook(view),
+            sections.video(view),
+            sections.evaluations(view),
             reward_audit(view),
-            checkpoints(view),
-            speed(view),
-            configuration(view),
-            reproduce(view),
+            sections.checkpoints(view),
+            sections.speed(view),
+            sections.configuration(view),
+            sections.reproduce(view),
             language_model(view),
-            problems(view),
+            sections.problems(view),
         ],
     )
