@@ -27,8 +27,7 @@ import gymsolve
 from gymsolve.cli import main
 from gymsolve.cli.answers import ANSWERS
 from gymsolve.mcp.server import TOOLS, make_server
-from gymsolve.mcp.tool import Home
-from gymsolve.service.agent_limits import Limits
+from gymsolve.service.agent_limits import Home, Limits
 from gymsolve.service.logbook import add_entry
 from gymsolve.view.pictures import draw_seen
 

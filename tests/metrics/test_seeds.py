@@ -96,7 +96,8 @@ def test_settings_that_change_no_result_do_not_part_seeds(tmp_path):
     assert found.seeds == (0, 1, 2, 3)
     assert found.incidental == ("video.every", "threads", "track")
     assert (
-        "in nothing that changes results but the seed (also in video.every, threads, track)" in found.sentence()
+        "in nothing that changes results but the seed (also in video.every, threads, track)"
+        in found.sentence()
     )
     page = render_comparison(contend(runs), "env_steps")
     assert "Without effect on results, they also differ in" in page

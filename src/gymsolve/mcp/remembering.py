@@ -33,7 +33,7 @@ class Logbook(Arguments):
 
 
 def _logbook(home: Home, given: Logbook, tell: Tell) -> Reply:
-    """What was tried and what came of it. Read it before you start, write when you know more."""
+    """Trials and their results. Read it before you start, write when you know more."""
     if given.action == "read":
         refuse_given(given, "with action=read; action=add writes", _WRITTEN)
         return _entries(home, given)

@@ -25,7 +25,7 @@ from gymsolve.text import count, plural
 
 _LOCK = ".agents.lock"
 _LEAST_DISK = 1.0
-"""GB that stay free whatever a person allows."""
+"""GB that always stay free."""
 _LEAST_SECONDS = 36.0
 _PATIENCE = 40.0
 """Seconds for a start, and for waiting until others have started; a host gives up on a call after sixty."""
@@ -42,7 +42,7 @@ class Limits:
     hours: float | None = None
     """The same in hours of training."""
     runs: int | None = 2
-    """Runs at the same time, whoever started them."""
+    """Runs at the same time, those of people included."""
     disk: float | None = None
     """GB that the runs folder may hold."""
     read_only: bool = False
@@ -87,13 +87,13 @@ class Request:
     """The command; two requests with one key must have the same."""
     steps: int
     begun: int | None = 0
-    """Steps that a run which goes on has behind it; None for trials and seeds, which are other runs."""
+    """Steps that the run has taken before; None for trials and seeds, which are other runs."""
     at_once: int = 1
     """Runs that train at a time."""
     seconds: float | None = None
     """Seconds that it asks for; None for its share of the hours that are left."""
     trained: float = 0.0
-    """Seconds of training that it has behind it."""
+    """Seconds that the run has trained before."""
 
     def digest(self) -> str:
         return hashlib.sha256("\0".join(self.words).encode(errors="replace")).hexdigest()[:16]
@@ -106,7 +106,7 @@ class Room:
     seconds: float | None
     """Seconds that the run may train; None for no limit."""
     patience: float
-    """Seconds until it must have begun."""
+    """Seconds within which it must have begun."""
 
 
 def read_spent(limits: Limits, runs_dir: Path | str | None = None) -> Spent:
@@ -185,7 +185,8 @@ def _same(earlier: Entry, request: Request) -> str:
 def require_writing(limits: Limits) -> None:
     """Refuse a change where the server may only read."""
     if limits.read_only:
-        raise UsageError("this server only reads.", hint="Whoever started it can leave out --read-only.")
+        hint = "The person who started it can leave out --read-only."
+        raise UsageError("this server only reads.", hint=hint)
 
 
 def require_disk(limits: Limits, folder: Path) -> None:
@@ -194,7 +195,7 @@ def require_disk(limits: Limits, folder: Path) -> None:
     used = _size(folder) / 1e9 if limits.disk is not None else 0.0
     if free < _LEAST_DISK or (limits.disk is not None and used > limits.disk):
         held = f"{used:.2g} of {limits.disk:g} GB of runs, " if limits.disk is not None else ""
-        raise UsageError(f"the disk is too full: {held}{free:.1f} GB free.", hint="Ask whoever owns it.")
+        raise UsageError(f"the disk is too full: {held}{free:.1f} GB free.", hint="Ask its owner.")
 
 
 def _require_room(limits: Limits, request: Request, folder: Path) -> float | None:
@@ -224,7 +225,7 @@ def _require_room(limits: Limits, request: Request, folder: Path) -> float | Non
     left_over = limits.hours * 3600 - used.seconds
     if left_over <= _LEAST_SECONDS:
         spent = f"the {limits.hours:g} hours of training within 24 hours are spent"
-        hint = "Wait until one has ended, or ask whoever set them."
+        hint = "Wait until one has ended, or ask the person who set them."
         raise UsageError(f"{spent}, or kept for runs that train.", hint=hint)
     if request.seconds is not None:
         return min(request.seconds, left_over)

@@ -32,11 +32,11 @@ class Entry:
     steps: int
     """Environment steps that it may take."""
     begun: int | None
-    """Steps that the run had behind it; None for trials and seeds, which are other runs."""
+    """Steps that the run had taken before; None for trials and seeds, which are other runs."""
     seconds: float | None = None
     """Seconds that it may train; None for no limit."""
     trained: float = 0.0
-    """Seconds of training that the run had behind it."""
+    """Seconds that the run had trained before."""
     asked: str | None = None
     """A digest of the request, since a key stands for one request."""
     process: dict[str, Any] | None = None
@@ -49,7 +49,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Usage:
-    """The account as it stands."""
+    """Steps and seconds that count, and runs that train now."""
 
     steps: int
     seconds: float

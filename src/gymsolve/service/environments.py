@@ -1,4 +1,4 @@
-"""Examining an environment before training, and choosing the fastest settings for it.
+"""Examines an environment before training, and answers with the fastest settings for it.
 
 Heavy: it builds and steps environments in this process.
 """
@@ -20,7 +20,7 @@ from gymsolve.training.watchdog import Watchdog
 
 @dataclass(frozen=True)
 class CheckedEnv(Answer):
-    """An environment examined: `gymsolve check`."""
+    """The result of `gymsolve check`."""
 
     spec: EnvSpec
     backend: str
@@ -36,7 +36,7 @@ class CheckedEnv(Answer):
     has_time_limit: bool
     name: str
     derived: list[str]
-    """Why settings were derived as they are; empty where there is a recipe."""
+    """Reasons for derived settings; empty where there is a recipe."""
     steps: int
     solved_at: float | None
     seconds_of_stepping: float | None
@@ -45,7 +45,7 @@ class CheckedEnv(Answer):
 
 @dataclass(frozen=True)
 class Predicted(Answer):
-    """Settings, and where the time of a run with them would go, in microseconds per environment step."""
+    """Settings, and the time of a run with them by part, in microseconds per environment step."""
 
     num_envs: int
     num_steps: int

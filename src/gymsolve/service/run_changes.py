@@ -42,7 +42,7 @@ class News(Answer):
     progress: float | None
     steps_per_second: float | None
     seconds_left: float | None
-    """Until the budget is spent, at this speed; None once it has ended."""
+    """Seconds until the budget is spent, at this speed; None once the run has ended."""
     best_return: float | None
     threshold: float | None
     """Mean return that counts as solved; None where successes decide, or nothing is known."""
@@ -107,7 +107,7 @@ def wait_for(
     *,
     tell: Callable[[News], None] = lambda news: None,
 ) -> News:
-    """Look again and again until something is new, run and trials have ended, or the time is over."""
+    """Read the run again until something is new, run and trials have ended, or the time is over."""
     ends = time.monotonic() + seconds
     while True:
         began = time.monotonic()

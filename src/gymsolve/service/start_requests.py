@@ -22,7 +22,7 @@ from gymsolve.settings.config import TrainConfig
 from gymsolve.view.run_view import RunView
 
 _LONG = 600
-"""Seconds."""
+"""Seconds from which on a limit is whole minutes."""
 
 
 def start_request(request: RunRequest, home: Home, key: str | None = None) -> Allowance:
@@ -96,7 +96,7 @@ class FixTrial:
     seeds: int = 2
 
     def start(self, home: Home, key: str | None = None) -> Allowance | PlannedFix:
-        """Start them, if there is something to try and the limits allow it."""
+        """Start the trials, if there is a remedy and the limits allow it."""
         run, _ = own_run(self.run, home)
         plan = plan_fix(str(run.path), self.alert, seeds=self.seeds, runs_dir=home.runs_dir)
         if plan.obstacle is not None:
@@ -120,7 +120,7 @@ class FixTrial:
 
 
 def command_line(words: list[str], home: Home) -> str:
-    """A command of gymsolve as one types it, with the folder of runs unless it is the usual one."""
+    """A command of gymsolve as it is typed, with the folder of runs unless it is the usual one."""
     folder = runs_folder(home.runs_dir).absolute()
     place = [] if folder == runs_folder(None).absolute() else ["--runs-dir", str(folder)]
     return shlex.join(["gymsolve", *words, *place])

@@ -1,7 +1,7 @@
 """One run as everybody reads it: each fact is read or derived once, when it is first asked for.
 
 `runs show`, the page of a run, the tools for agents, comparisons and reports render from it. A view is of one
-moment: whoever wants news makes another one.
+moment; for news, make another one.
 """
 
 import math

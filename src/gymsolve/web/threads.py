@@ -39,7 +39,7 @@ class Threads:
                 try:
                     with wanted_until(self._ending):
                         settle, result = answer.set_result, call()
-                except BaseException as error:  # noqa: BLE001 - whoever waits for the answer raises it
+                except BaseException as error:  # noqa: BLE001 - the waiting caller raises it
                     settle, result = answer.set_exception, error  # type: ignore[assignment]
                 with suppress(RuntimeError):  # the loop has ended
                     loop.call_soon_threadsafe(lambda: None if answer.done() else settle(result))

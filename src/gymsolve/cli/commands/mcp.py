@@ -58,9 +58,8 @@ def serve(
         if error.name is None or error.name.partition(".")[0] not in ("mcp", "anyio"):
             raise
         raise MissingExtraError.of("mcp", "mcp") from error
-    from gymsolve.mcp.tool import Home
     from gymsolve.runs import runs_folder
-    from gymsolve.service.agent_limits import Limits
+    from gymsolve.service.agent_limits import Home, Limits
 
     _enter(folder)
     limits = Limits(read_steps(max_steps), max_hours, max_runs, max_disk, read_only)

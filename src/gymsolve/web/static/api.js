@@ -26,11 +26,11 @@ async function ask(path, options) {
     throw new ApiError({ text: 'the server does not answer.', hint: 'Start it again: gymsolve web' }, 0);
   }
   if (answer.ok) return answer.json();
-  let told = { text: `the server answered ${answer.status}.` };
+  let fault = { text: `the server answered ${answer.status}.` };
   try {
-    told = (await answer.json()).error ?? told;
+    fault = (await answer.json()).error ?? fault;
   } catch {
     // It was no JSON: the status has to do.
   }
-  throw new ApiError(told, answer.status);
+  throw new ApiError(fault, answer.status);
 }

@@ -49,34 +49,34 @@ const FIELDS = {
 function field(name, value, changed, names, usual) {
   const { label, type } = FIELDS[name];
   const hint = FIELDS[name].hint.replace('USUAL', usual);
-  const told = html`<span>${label}</span>`;
+  const caption = html`<span>${label}</span>`;
   if (name === 'set') {
-    return html`<label class="field">${told}<textarea rows="3" placeholder=${hint} .value=${value} @input=${changed}
+    return html`<label class="field">${caption}<textarea rows="3" placeholder=${hint} .value=${value} @input=${changed}
       spellcheck="false" class="code"></textarea></label>`;
   }
   const list = names.length && name === 'env' ? 'recipes' : nothing;
-  return html`<label class="field">${told}<input type=${type ?? 'text'} min="0" placeholder=${hint} .value=${value}
+  return html`<label class="field">${caption}<input type=${type ?? 'text'} min="0" placeholder=${hint} .value=${value}
     @input=${changed} list=${list} autocomplete="off" spellcheck="false"></label>
-    ${name === 'env' ? html`<datalist id="recipes">${names.map((one) => html`<option value=${one.name}>${one.description}</option>`)}</datalist>` : nothing}`;
+    ${name === 'env' ? html`<datalist id="recipes">${names.map((recipe) => html`<option value=${recipe.name}>${recipe.description}</option>`)}</datalist>` : nothing}`;
 }
 
 function read(given, fields) {
-  const told = {};
+  const request = {};
   for (const name of fields) {
     const text = String(given[name] ?? '').trim();
     if (!text) continue;
-    if (name === 'set') told.set = text.split('\n');
-    else told[name] = FIELDS[name].type === 'number' ? Number(text) : text;
+    if (name === 'set') request.set = text.split('\n');
+    else request[name] = FIELDS[name].type === 'number' ? Number(text) : text;
   }
-  return told;
+  return request;
 }
 
-function plan(found, seeds = 1) {
-  if (found === undefined) return nothing;
-  if (found === null) return html`<p class="soft">It has no recipe: its settings will be derived from its facts.</p>`;
-  return html`<p>${found.description}</p>
-    <p class="soft">${seeds > 1 ? `${count(seeds)} seeds of ` : ''}${count(found.steps)} steps${found.seconds ? html`, some ${duration(found.seconds)} ${seeds > 1 ? 'each ' : ''}by ${found.estimated_by}` : nothing}.</p>
-    ${found.doubts.map((doubt) => html`<p class="calm">${doubt}</p>`)}`;
+function plan(planned, seeds = 1) {
+  if (planned === undefined) return nothing;
+  if (planned === null) return html`<p class="soft">It has no recipe: its settings will be derived from its facts.</p>`;
+  return html`<p>${planned.description}</p>
+    <p class="soft">${seeds > 1 ? `${count(seeds)} seeds of ` : ''}${count(planned.steps)} steps${planned.seconds ? html`, some ${duration(planned.seconds)} ${seeds > 1 ? 'each ' : ''}by ${planned.estimated_by}` : nothing}.</p>
+    ${planned.doubts.map((doubt) => html`<p class="calm">${doubt}</p>`)}`;
 }
 
 export function commandLine(command) {

@@ -64,8 +64,8 @@ export function short(value) {
 /** Labels of ticks; with more digits where the short ones would be the same. */
 export function apart(ticks, format) {
   for (let digits = 5; digits <= 15; digits += 1) {
-    const told = digits === 5 ? ticks.map(format) : ticks.map((tick) => String(Number(tick.toPrecision(digits))));
-    if (new Set(told).size === ticks.length || digits === 15) return told;
+    const labels = digits === 5 ? ticks.map(format) : ticks.map((tick) => String(Number(tick.toPrecision(digits))));
+    if (new Set(labels).size === ticks.length || digits === 15) return labels;
   }
   return [];
 }
@@ -101,13 +101,13 @@ function settings(element, options) {
     ],
     series: [
       { label: options.x ?? 'x', value: (_, v) => (v === null ? '–' : formatX(v)) },
-      ...options.series.map((one, at) => ({
-        label: one.label,
-        stroke: colour(one.color ?? `c${at % 8}`) + (one.faint ? '55' : ''),
-        width: one.width ?? 1.6,
-        dash: one.dash,
+      ...options.series.map((line, at) => ({
+        label: line.label,
+        stroke: colour(line.color ?? `c${at % 8}`) + (line.faint ? '55' : ''),
+        width: line.width ?? 1.6,
+        dash: line.dash,
         spanGaps: true,
-        points: { show: one.marks ?? false, size: 6 },
+        points: { show: line.marks ?? false, size: 6 },
         value: (_, v) => (v === null ? '–' : formatY(v)),
       })),
     ],

@@ -11,21 +11,21 @@ const AXES = [['env_steps', 'environment steps'], ['vec_steps', 'vector steps'],
 const main = page('Compare');
 const given = new URLSearchParams(location.search);
 const runs = (given.get('runs') ?? '').split(',').filter(Boolean);
-const state = { axis: given.get('axis') ?? '', metric: given.get('metric') ?? '', told: null, charts: [], shape: '' };
+const state = { axis: given.get('axis') ?? '', metric: given.get('metric') ?? '', answer: null, charts: [], shape: '' };
 let timer = 0;
 
 async function look() {
   clearTimeout(timer);
   try {
-    state.told = await get(api.compare({ runs: runs.join(','), axis: state.axis, metric: state.metric }));
+    state.answer = await get(api.compare({ runs: runs.join(','), axis: state.axis, metric: state.metric }));
     showError(null);
     draw();
   } catch (error) {
     showError(error);
-    if (!state.told) render(html`<h1>Compare</h1><p><a href="/">Choose runs in the list</a></p>`, main);
+    if (!state.answer) render(html`<h1>Compare</h1><p><a href="/">Choose runs in the list</a></p>`, main);
     if (error.status === 404) return;
   }
-  if (state.told?.comparison.runs.some((one) => one.status === 'running')) timer = setTimeout(again, 5000);
+  if (state.answer?.comparison.runs.some((run) => run.status === 'running')) timer = setTimeout(again, 5000);
 }
 
 function again() {
@@ -41,9 +41,9 @@ function change(changes) {
 }
 
 function draw() {
-  const { comparison, axis, charts, metrics } = state.told;
+  const { comparison, axis, charts, metrics } = state.answer;
   const { runs: compared, results, seeds, differences, incidental, remark, problems } = comparison;
-  const letters = compared.map((one) => one.letter);
+  const letters = compared.map((run) => run.letter);
   const differing = Object.entries(differences);
   const aside = Object.keys(incidental);
   render(html`<h1>Compare ${compared.length} runs</h1>${remark ? html`<p>${remark}</p>` : nothing}
@@ -51,32 +51,32 @@ function draw() {
         ${AXES.map(([name, label]) => html`<option value=${name} ?selected=${name === axis}>${label}</option>`)}</select></label>
       <label>Another metric <select @change=${(event) => change({ metric: event.target.value })}><option value="">none</option>
         ${metrics.map((name) => html`<option ?selected=${name === state.metric}>${name}</option>`)}</select></label></div>
-    ${seeds.map((one) => html`<p>${one.remark}</p>`)}
-    <div id="charts" class="grid wide">${charts.map((one) => html`<figure class="card chart"><figcaption><span><b>${one.title}</b> <span class="soft small">${one.note}</span></span></figcaption><div class="plot"></div>
-      <ul class="keys small">${one.lines.map((line, at) => html`<li><i class="dot c${at % 8}"></i>${line.band.length ? '' : `${line.letter}: `}${line.label}</li>`)}</ul></figure>`)}</div>
-    <h2>Results</h2><div class="scroll" tabindex="0" role="region" aria-label="Results"><table id="results"><thead><tr><td></td>${compared.map((one) => html`<th scope="col">${one.letter}
-        <a href=${pages.run(one.id)}>${one.id}</a></th>`)}</tr></thead>
-      <tbody><tr><th scope="row">status</th>${compared.map((one) => html`<td>${one.status}</td>`)}</tr>
+    ${seeds.map((group) => html`<p>${group.remark}</p>`)}
+    <div id="charts" class="grid wide">${charts.map((chart) => html`<figure class="card chart"><figcaption><span><b>${chart.title}</b> <span class="soft small">${chart.note}</span></span></figcaption><div class="plot"></div>
+      <ul class="keys small">${chart.lines.map((line, at) => html`<li><i class="dot c${at % 8}"></i>${line.band.length ? '' : `${line.letter}: `}${line.label}</li>`)}</ul></figure>`)}</div>
+    <h2>Results</h2><div class="scroll" tabindex="0" role="region" aria-label="Results"><table id="results"><thead><tr><td></td>${compared.map((run) => html`<th scope="col">${run.letter}
+        <a href=${pages.run(run.id)}>${run.id}</a></th>`)}</tr></thead>
+      <tbody><tr><th scope="row">status</th>${compared.map((run) => html`<td>${run.status}</td>`)}</tr>
         ${results.map(([name, ...values]) => html`<tr><th scope="row">${name}</th>${values.map((value) => html`<td>${value}</td>`)}</tr>`)}</tbody></table></div>
     <h2>Settings that differ</h2>${differing.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Settings that differ"><table><thead><tr><td></td>${letters.map((letter) => html`<th scope="col">${letter}</th>`)}</tr></thead>
       <tbody>${differing.map(([path, values]) => html`<tr><th scope="row" class="code">${path}</th>${values.map((value) => html`<td class="code">${JSON.stringify(value)}</td>`)}</tr>`)}</tbody></table></div>`
       : html`<p class="soft">None that changes results.</p>`}
     ${aside.length ? html`<p class="soft small">Without effect on results, they also differ in ${aside.join(', ')}.</p>` : nothing}
-    ${problems.map((one) => html`<p class="soft small">${one}</p>`)}`, main);
+    ${problems.map((problem) => html`<p class="soft small">${problem}</p>`)}`, main);
   drawCharts(charts, axis);
 }
 
 /** New charts where their lines are others; else new data in those that are there. */
 function drawCharts(charts, axis) {
-  const shape = JSON.stringify([axis, charts.map((one) => [one.title, one.level === null, one.lines.map((line) => [line.label, line.band.length > 0])])]);
+  const shape = JSON.stringify([axis, charts.map((chart) => [chart.title, chart.level === null, chart.lines.map((line) => [line.label, line.band.length > 0])])]);
   if (shape !== state.shape) {
     state.charts.forEach((chart) => chart.destroy());
     const places = [...main.querySelectorAll('.plot')];
     places.forEach((place) => place.replaceChildren());
-    state.charts = charts.map((one, at) => build(one, places[at], axis));
+    state.charts = charts.map((chart, at) => build(chart, places[at], axis));
     state.shape = shape;
   }
-  charts.forEach((one, at) => state.charts[at].set(columns(one)));
+  charts.forEach((chart, at) => state.charts[at].set(columns(chart)));
 }
 
 function build(chart, place, axis) {
@@ -95,9 +95,9 @@ function build(chart, place, axis) {
 
 function columns(chart) {
   const lines = chart.lines.map((line) => [line.points.map(([x]) => x), line.points.map(([, y]) => y)]);
-  const bands = chart.lines.filter((line) => line.band.length).flatMap((line) => [1, 2].map((end) => [line.band.map(([x]) => x), line.band.map((one) => one[end])]));
-  const found = align([...lines, ...bands]);
-  return chart.level === null ? found : [...found, found[0].map(() => chart.level)];
+  const bands = chart.lines.filter((line) => line.band.length).flatMap((line) => [1, 2].map((end) => [line.band.map(([x]) => x), line.band.map((point) => point[end])]));
+  const aligned = align([...lines, ...bands]);
+  return chart.level === null ? aligned : [...aligned, aligned[0].map(() => chart.level)];
 }
 
 look();

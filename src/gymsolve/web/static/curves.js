@@ -20,9 +20,9 @@ export class Tracks {
   }
 
   /** Take what the server told; a fresh answer replaces what there was of its metrics. */
-  add(told) {
-    if (told.fresh) this.clear();
-    for (const [name, { steps, seconds, values, total }] of Object.entries(told.series)) {
+  add(answer) {
+    if (answer.fresh) this.clear();
+    for (const [name, { steps, seconds, values, total }] of Object.entries(answer.series)) {
       const kept = this.of.get(name) ?? { steps: [], seconds: [], values: [], total: 0 };
       for (let at = 0; at < steps.length; at += 1) {
         kept.steps.push(steps[at]);
@@ -33,7 +33,7 @@ export class Tracks {
       if (kept.values.length > MOST) halve(kept);
       this.of.set(name, kept);
     }
-    for (const { seconds } of Object.values(told.series)) {
+    for (const { seconds } of Object.values(answer.series)) {
       for (const second of seconds) if (second !== null && second > (this.clock ?? -1)) this.clock = second;
     }
   }
@@ -81,7 +81,7 @@ export class Curves {
   }
 
   get names() {
-    const known = new Set(this.metrics.map((one) => one.name));
+    const known = new Set(this.metrics.map((metric) => metric.name));
     const kept = JSON.parse(localStorage.getItem(KEPT) ?? 'null') ?? USUAL;
     return kept.filter((name) => known.has(name) && !RETURN.includes(name));
   }
@@ -175,10 +175,10 @@ export class Curves {
     }
     this.asked += 1;
     const mine = this.asked;
-    const told = await this.closer(part);
-    if (!told || mine !== this.asked || this.axis !== part.axis) return; // somebody has zoomed elsewhere meanwhile
+    const answer = await this.closer(part);
+    if (!answer || mine !== this.asked || this.axis !== part.axis) return; // somebody has zoomed elsewhere meanwhile
     const tracks = new Tracks();
-    tracks.add({ series: told.series });
+    tracks.add({ series: answer.series });
     this.detail = { key, from: part.from, tracks };
     this.draw();
   }
@@ -197,7 +197,7 @@ export class Curves {
   }
 
   caption(plan) {
-    const about = this.metrics.find((one) => one.name === plan.names[0]);
+    const about = this.metrics.find((metric) => metric.name === plan.names[0]);
     const near = this.detail && plan.names.some((name) => this.detail.tracks.of.has(name));
     const tracks = near ? this.detail.tracks : this.tracks;
     const total = Math.max(...plan.names.map((name) => tracks.thinned(name)));

@@ -48,7 +48,7 @@ async function start() {
   }
   await openRun(run);
   const stored = query.get('episode');
-  const known = view.run.episodes.find((one) => one.name === stored && one.state !== 'playing');
+  const known = view.run.episodes.find((episode) => episode.name === stored && episode.state !== 'playing');
   if (known) await open(known.name, Number(query.get('step') ?? 0));
   else await inspect(choose.wish(), Number(query.get('step') ?? 0));
 }
@@ -74,8 +74,8 @@ async function inspect(wish, step = 0) {
   try {
     const seen = { name: null };
     let heard = Promise.resolve();  // one message after the other: the end must not overtake the start
-    await view.desk.ask('episodes', wish, (told) => {
-      heard = heard.then(() => hear(told, step, seen)).catch(view.fail);
+    await view.desk.ask('episodes', wish, (news) => {
+      heard = heard.then(() => hear(news, step, seen)).catch(view.fail);
     });
     await heard;
   } catch (error) {
@@ -89,27 +89,27 @@ async function inspect(wish, step = 0) {
 
 /** The episode that was played before with these weights, this seed and this way to choose actions. */
 function find(wish) {
-  const weights = view.run.checkpoints.find((one) => one.name === wish.checkpoint)?.policy_sha256;
-  return view.run.episodes.find((one) => one.state === 'whole' && one.policy_sha256 === weights && one.seed === wish.seed
-    && one.deterministic === !wish.sampled && one.role === wish.role && one.task === wish.task && !one.parent && one.end !== 'cut');
+  const weights = view.run.checkpoints.find((checkpoint) => checkpoint.name === wish.checkpoint)?.policy_sha256;
+  return view.run.episodes.find((episode) => episode.state === 'whole' && episode.policy_sha256 === weights && episode.seed === wish.seed
+    && episode.deterministic === !wish.sampled && episode.role === wish.role && episode.task === wish.task && !episode.parent && episode.end !== 'cut');
 }
 
 /** Follow the first of the episodes that were asked for; of the others the list tells. */
-async function hear(told, step, seen) {
-  if (told.type === 'paused' || told.type === 'continued') {
-    choose.paused(told.type === 'paused');
+async function hear(news, step, seen) {
+  if (news.type === 'paused' || news.type === 'continued') {
+    choose.paused(news.type === 'paused');
     return;
   }
-  const name = told.name ?? told.episode.name;
+  const name = news.name ?? news.episode.name;
   const first = seen.name ?? name;
-  if (told.type === 'states') progress.textContent = `Playing seed ${told.seed}: ${told.states} states so far …`;
+  if (news.type === 'states') progress.textContent = `Playing seed ${news.seed}: ${news.states} states so far …`;
   if (seen.name === null) {
     seen.name = name;
     await open(name, step);
   } else if (name !== first) {
-    if (told.type === 'episode') await reload();
+    if (news.type === 'episode') await reload();
   } else if (view.episode?.name === name) {
-    if (told.type === 'states') await view.episode.extend(told.states);
+    if (news.type === 'states') await view.episode.extend(news.states);
     else {
       await view.episode.refresh();
       await view.episode.value();
@@ -195,9 +195,9 @@ function remember() {
   remembering = setTimeout(() => {
     const { facts, name, run } = view.episode;
     const sampled = Number(!facts.deterministic);
-    const told = { run, checkpoint: facts.checkpoint, seed: facts.seed, episode: name, step: view.state, sampled };
-    if (facts.task) told.task = facts.task;
-    history.replaceState(null, '', pages.inspect(told));
+    const place = { run, checkpoint: facts.checkpoint, seed: facts.seed, episode: name, step: view.state, sampled };
+    if (facts.task) place.task = facts.task;
+    history.replaceState(null, '', pages.inspect(place));
   }, 250);
 }
 

@@ -9,7 +9,7 @@ import { html, nothing, render } from './vendor/lit-html.js';
 
 const id = named(location.pathname.slice(pages.run('').length));
 const main = page(id);
-const state = { id, run: null, told: null, found: null, tracks: new Tracks(), cursor: '', trying: new Map(), refresh };
+const state = { id, run: null, news: null, diagnosis: null, tracks: new Tracks(), cursor: '', trying: new Map(), refresh };
 const player = new SmallPlayer(id);
 const MOST_CHARTS = 30;
 let curves = null;
@@ -53,12 +53,12 @@ function lay() {
   player.show(main.querySelector('#player'), state.run);
 }
 
-function take(told) {
-  state.told = told;
-  state.cursor = told.cursor;
-  state.tracks.add(told);
-  if (told.fresh) curves.forget();
-  if (told.fresh || Object.keys(told.series).length) curves.draw();
+function take(news) {
+  state.news = news;
+  state.cursor = news.cursor;
+  state.tracks.add(news);
+  if (news.fresh) curves.forget();
+  if (news.fresh || Object.keys(news.series).length) curves.draw();
 }
 
 /** A part of the curves in more detail; null where the server does not give it. */
@@ -75,12 +75,12 @@ async function closer({ axis, from, to, names }) {
 async function look() {
   const mine = ++asked;
   const names = curves.wanted().join('\n');
-  const told = await get(api.follow(id, { names, since: state.cursor }));
+  const news = await get(api.follow(id, { names, since: state.cursor }));
   if (mine !== asked) return; // other metrics were chosen meanwhile
-  const ended = state.told && state.told.status !== told.status;
-  take(told);
-  const hasNames = state.run.metrics.length > 0 || !Object.keys(told.series).length;
-  if (told.stamp !== state.run.stamp || ended || !hasNames) await refresh();
+  const ended = state.news && state.news.status !== news.status;
+  take(news);
+  const hasNames = state.run.metrics.length > 0 || !Object.keys(news.series).length;
+  if (news.stamp !== state.run.stamp || ended || !hasNames) await refresh();
   else draw();
 }
 
@@ -92,7 +92,7 @@ async function refresh() {
 }
 
 async function poll() {
-  let pause = state.told.status === 'running' ? 1000 : 4000;
+  let pause = state.news.status === 'running' ? 1000 : 4000;
   if (!document.hidden) {
     try {
       await look();
@@ -109,14 +109,14 @@ async function poll() {
 
 /** Alerts as `gymsolve diagnose` tells them, whenever the run's events say that they changed. */
 async function diagnose() {
-  const tried = state.run.events.filter((one) => one.kind === 'fix').length;
+  const tried = state.run.events.filter((event) => event.kind === 'fix').length;
   const wanted = JSON.stringify([state.run.alerts, state.run.status, tried]);
   if (wanted === shown) return;
   shown = wanted;
   try {
-    state.found = await get(api.alerts(id));
+    state.diagnosis = await get(api.alerts(id));
   } catch (error) {
-    state.found = { roots: [], lint: [], problems: [error.text], checked: 0 };
+    state.diagnosis = { roots: [], lint: [], problems: [error.text], checked: 0 };
   }
   draw();
 }
@@ -128,12 +128,12 @@ function draw() {
   into('#controls', controls());
   into('#alerts', alerts(state));
   into('#rest', html`<div class="pair"><section>${checkpoints(state)}</section><section>${evaluations(state)}</section></div>${videos(state)}${logbook(state)}${events(run)}${settings(run)}${facts(run)}${log(run)}
-    ${run.problems.length ? html`<h2>Could not be read</h2>${run.problems.map((one) => html`<p>${one}</p>`)}` : nothing}`);
+    ${run.problems.length ? html`<h2>Could not be read</h2>${run.problems.map((problem) => html`<p>${problem}</p>`)}` : nothing}`);
 }
 
 function controls() {
-  const others = state.run.metrics.filter((one) => !curves.names.includes(one.name) && !RETURN.includes(one.name));
-  const groups = [...new Set(others.map((one) => one.group))];
+  const others = state.run.metrics.filter((metric) => !curves.names.includes(metric.name) && !RETURN.includes(metric.name));
+  const groups = [...new Set(others.map((metric) => metric.group))];
   const add = (event) => {
     const name = event.target.value;
     event.target.value = '';
@@ -144,8 +144,8 @@ function controls() {
     <label>Smoothing <input type="range" min="0" max="0.99" step="0.01" .value=${String(curves.smoothing)}
       @input=${(event) => curves.set({ smoothing: Number(event.target.value) })}></label>
     <label>Add a chart <select @change=${add} ?disabled=${curves.names.length >= MOST_CHARTS}><option value="">choose a metric …</option>
-      ${groups.map((group) => html`<optgroup label=${group}>${others.filter((one) => one.group === group)
-        .map((one) => html`<option value=${one.name}>${one.name}${one.title ? `: ${one.title}` : ''}</option>`)}</optgroup>`)}</select></label>`;
+      ${groups.map((group) => html`<optgroup label=${group}>${others.filter((metric) => metric.group === group)
+        .map((metric) => html`<option value=${metric.name}>${metric.name}${metric.title ? `: ${metric.title}` : ''}</option>`)}</optgroup>`)}</select></label>`;
 }
 
 open();

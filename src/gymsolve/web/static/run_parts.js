@@ -8,9 +8,9 @@ import { age, clock, count, duration, ended, number, score, SEVERITIES, TONES, t
 
 const link = (id) => html`<a href=${pages.run(id)}>${id}</a>`;
 
-export function head({ run, told }) {
-  const status = told?.status ?? run.status;
-  const reason = told?.reason ?? run.reason;
+export function head({ run, news }) {
+  const status = news?.status ?? run.status;
+  const reason = news?.reason ?? run.reason;
   return html`<div class="runhead"><div><h1>${run.name || run.id} <span class="badge ${TONES[status]}">${run.stopping ? 'stopping' : status}</span>
       ${reason && reason !== status && reason.length < 40 ? html`<span class="soft small">${ended(reason)}</span>` : nothing}</h1>
     <p class="soft small">${run.id} · ${run.env_id} · ${run.algo}${run.seed === null ? '' : ` · seed ${run.seed}`} · started ${clock(run.created)} on ${run.host}
@@ -20,8 +20,8 @@ export function head({ run, told }) {
 }
 
 export function actions(state) {
-  const { run, told } = state;
-  const running = (told?.status ?? run.status) === 'running';
+  const { run, news } = state;
+  const running = (news?.status ?? run.status) === 'running';
   const saved = run.checkpoints.length > 0;
   const where = { run: run.id };
   const look = html`${saved ? html`<a class="button main" href=${pages.play(where)}>Play</a> <a class="button" href=${pages.inspect(where)}>Inspect</a>` : nothing}
@@ -65,13 +65,13 @@ async function goOn(state, kind, checkpoint = '') {
   if (begun && begun.run !== state.run.id) location.href = pages.run(begun.run);
 }
 
-export function tiles({ run, told, tracks }) {
-  const done = told?.env_steps ?? run.env_steps;
-  const running = (told?.status ?? run.status) === 'running';
+export function tiles({ run, news, tracks }) {
+  const done = news?.env_steps ?? run.env_steps;
+  const running = (news?.status ?? run.status) === 'running';
   const speed = tracks.last('time/fps');
   const share = tracks.last('progress') ?? (run.steps ? Math.min(1, done / run.steps) : 0); // the budget may count vector steps
   const left = running && speed && share ? (done / share - done) / speed : null;
-  const unit = run.settings.find((one) => one.path === 'budget_in')?.value === 'vec_steps' ? 'vector steps' : 'steps';
+  const unit = run.settings.find((setting) => setting.path === 'budget_in')?.value === 'vec_steps' ? 'vector steps' : 'steps';
   const tile = (value, label) => html`<div class="tile"><b>${value}</b><span>${label}</span></div>`;
   return html`<progress class="wide" max="1" value=${share} aria-label="Progress"></progress>
     <div class="tiles">
@@ -84,21 +84,21 @@ export function tiles({ run, told, tracks }) {
 }
 
 export function alerts(state) {
-  const { found, run } = state;
-  if (!found) return html`<h2>Alerts</h2><p class="soft">${run.alerts.length ? run.alerts.map((one) => one.title).join(', ') : 'Looking …'}</p>`;
+  const { diagnosis, run } = state;
+  if (!diagnosis) return html`<h2>Alerts</h2><p class="soft">${run.alerts.length ? run.alerts.map((active) => active.title).join(', ') : 'Looking …'}</p>`;
   return html`<h2>Alerts</h2>
-    ${found.roots.length ? found.roots.map((one) => alert(state, one)) : html`<p class="soft">None: ${found.checked} checks found nothing.</p>`}
-    ${found.lint.map((one) => html`<p class="calm small">${one}</p>`)}
-    ${found.problems.map((one) => html`<p class="soft small">${one}</p>`)}`;
+    ${diagnosis.roots.length ? diagnosis.roots.map((root) => alert(state, root)) : html`<p class="soft">None: ${diagnosis.checked} checks found nothing.</p>`}
+    ${diagnosis.lint.map((doubt) => html`<p class="calm small">${doubt}</p>`)}
+    ${diagnosis.problems.map((problem) => html`<p class="soft small">${problem}</p>`)}`;
 }
 
-function alert(state, one) {
-  return html`<article class="card alert ${one.severity}"><h3>${capital(one.title)} <span class="small ${SEVERITIES[one.severity]}">${one.severity}</span></h3>
-    <p>${capital(one.evidence)}, ${one.lasting}.</p><p><span class="soft">Cause:</span> ${one.cause}</p>
-    <p><span class="soft">Remedy:</span> ${one.remedy}${one.effect ? html` <span class="soft">(${one.effect})</span>` : nothing}</p>
-    ${one.follows.length ? html`<p class="soft small">Follows from it: ${one.follows.map((other) => other.title).join(', ')}</p>` : nothing}
-    ${one.fix ? html`<details><summary>Try the remedy</summary><p class="small">Trains with and without it, from the checkpoint before the alert, and compares.</p>
-      ${commandLine(one.fix)}${trials(state, one)}${state.run.read_only ? nothing : html`<button type="button" @click=${() => tryFix(state, one)}>Run it in the background</button>`}</details>` : nothing}</article>`;
+function alert(state, root) {
+  return html`<article class="card alert ${root.severity}"><h3>${capital(root.title)} <span class="small ${SEVERITIES[root.severity]}">${root.severity}</span></h3>
+    <p>${capital(root.evidence)}, ${root.lasting}.</p><p><span class="soft">Cause:</span> ${root.cause}</p>
+    <p><span class="soft">Remedy:</span> ${root.remedy}${root.effect ? html` <span class="soft">(${root.effect})</span>` : nothing}</p>
+    ${root.follows.length ? html`<p class="soft small">Follows from it: ${root.follows.map((other) => other.title).join(', ')}</p>` : nothing}
+    ${root.fix ? html`<details><summary>Try the remedy</summary><p class="small">Trains with and without it, from the checkpoint before the alert, and compares.</p>
+      ${commandLine(root.fix)}${trials(state, root)}${state.run.read_only ? nothing : html`<button type="button" @click=${() => tryFix(state, root)}>Run it in the background</button>`}</details>` : nothing}</article>`;
 }
 
 const OUTCOMES = { helped: 'It helped.', hurt: 'It made things worse.', unclear: 'It made no clear difference.' };
@@ -112,15 +112,15 @@ function trials({ run, trying }, { id, tried }) {
   return tried ? html`<p class="small" role="status">Tried: ${OUTCOMES[tried.verdict] ?? tried.verdict} ${tried.runs.map((name) => html`${link(name)} `)}</p>` : nothing;
 }
 
-function tryFix(state, one) {
+function tryFix(state, root) {
   return act(state, async () => {
     const before = countTrials(state.run);
     const answer = await confirmAction({
-      title: 'Try this remedy?', verb: 'Start the trials', path: api.fix(state.run.id), body: { alert: one.id },
+      title: 'Try this remedy?', verb: 'Start the trials', path: api.fix(state.run.id), body: { alert: root.id },
       text: 'Trials are short trainings; they go on in the background, and an event of this run tells what came of them.',
     });
     if (answer?.obstacle) throw new ApiError({ text: answer.obstacle });
-    if (answer) state.trying.set(one.id, before);
+    if (answer) state.trying.set(root.id, before);
     return answer;
   });
 }
@@ -138,23 +138,23 @@ export function evaluations({ tracks }) {
 
 export function videos({ run }) {
   if (!run.videos.length) return nothing;
-  const told = (one) => [one.env_steps === null ? '' : `${count(one.env_steps)} steps`,
-    one.episode_return === null ? '' : `return ${number(one.episode_return)}`, one.note].filter(Boolean).join(', ');
-  const film = (one) => html`<figure><video controls preload="metadata" muted src=${api.video(run.id, one.name, one.stamp)}></video>
-    <figcaption class="small"><b>${one.name}</b> <span class="soft">${told(one)}</span></figcaption></figure>`;
+  const about = (video) => [video.env_steps === null ? '' : `${count(video.env_steps)} steps`,
+    video.episode_return === null ? '' : `return ${number(video.episode_return)}`, video.note].filter(Boolean).join(', ');
+  const film = (video) => html`<figure><video controls preload="metadata" muted src=${api.video(run.id, video.name, video.stamp)}></video>
+    <figcaption class="small"><b>${video.name}</b> <span class="soft">${about(video)}</span></figcaption></figure>`;
   return html`<h2>Videos</h2><div class="videos">${run.videos.map(film)}</div>`;
 }
 
 export function checkpoints(state) {
   const { run } = state;
   if (!run.checkpoints.length) return html`<h2>Checkpoints</h2><p class="soft">None was saved yet.</p>`;
-  const row = (one) => {
-    const where = { run: run.id, checkpoint: one.name };
-    const marks = [one.best ? 'best' : '', one.last ? 'last' : ''].filter(Boolean).join(', ');
-    return html`<tr><td class="number">${count(one.env_steps)}</td><td>${marks}</td><td>${one.reason ?? ''}</td>
-      <td class="number">${score(one.eval?.['eval/mean_reward'] ?? null, one.eval?.['eval/std_reward'] ?? null)}</td><td class="soft nowrap">${age(one.time)}</td>
-      <td class="nowrap"><a href=${pages.play(where)} aria-label="Play checkpoint ${one.name}">play</a> · <a href=${pages.inspect(where)} aria-label="Inspect checkpoint ${one.name}">inspect</a>
-      ${run.read_only ? nothing : html` · <button type="button" class="quiet small" aria-label="Fork checkpoint ${one.name}" @click=${() => goOn(state, 'fork', one.name)}>fork</button>`}</td></tr>`;
+  const row = (saved) => {
+    const where = { run: run.id, checkpoint: saved.name };
+    const marks = [saved.best ? 'best' : '', saved.last ? 'last' : ''].filter(Boolean).join(', ');
+    return html`<tr><td class="number">${count(saved.env_steps)}</td><td>${marks}</td><td>${saved.reason ?? ''}</td>
+      <td class="number">${score(saved.eval?.['eval/mean_reward'] ?? null, saved.eval?.['eval/std_reward'] ?? null)}</td><td class="soft nowrap">${age(saved.time)}</td>
+      <td class="nowrap"><a href=${pages.play(where)} aria-label="Play checkpoint ${saved.name}">play</a> · <a href=${pages.inspect(where)} aria-label="Inspect checkpoint ${saved.name}">inspect</a>
+      ${run.read_only ? nothing : html` · <button type="button" class="quiet small" aria-label="Fork checkpoint ${saved.name}" @click=${() => goOn(state, 'fork', saved.name)}>fork</button>`}</td></tr>`;
   };
   return html`<h2>Checkpoints</h2><div class="scroll" tabindex="0" role="region" aria-label="Checkpoints"><table><thead><tr><th scope="col" class="number">steps</th><th scope="col">pointers</th><th scope="col">saved because</th>
     <th scope="col" class="number">evaluation</th><th scope="col">age</th><th scope="col">look</th></tr></thead><tbody>${[...run.checkpoints].reverse().map(row)}</tbody></table></div>`;
@@ -162,8 +162,8 @@ export function checkpoints(state) {
 
 export function logbook(state) {
   const { run } = state;
-  const entry = (one) => html`<div class="entry"><p class="soft small">${clock(one.time)}, ${one.by}${one.verdict === 'open' ? '' : `: ${one.verdict}`}</p>
-    ${['note', 'hypothesis', 'change', 'result'].filter((name) => one[name]).map((name) => html`<p>${name === 'note' ? nothing : html`<span class="soft">${capital(name)}: </span>`}${one[name]}</p>`)}</div>`;
+  const entry = (written) => html`<div class="entry"><p class="soft small">${clock(written.time)}, ${written.by}${written.verdict === 'open' ? '' : `: ${written.verdict}`}</p>
+    ${['note', 'hypothesis', 'change', 'result'].filter((name) => written[name]).map((name) => html`<p>${name === 'note' ? nothing : html`<span class="soft">${capital(name)}: </span>`}${written[name]}</p>`)}</div>`;
   const add = async (event) => {
     event.preventDefault();
     const form = event.target;
@@ -180,15 +180,15 @@ export function logbook(state) {
 
 export function events(run) {
   return html`<details><summary>Events (${run.events.length})</summary><div class="scroll" tabindex="0" role="region" aria-label="Events"><table><thead><tr><th scope="col">time</th><th scope="col" class="number">steps</th><th scope="col">event</th><th scope="col">details</th></tr></thead>
-    <tbody>${run.events.map((one) => html`<tr><td class="nowrap">${clock(one.time)}</td><td class="number">${one.env_steps === null ? '' : count(one.env_steps)}</td><td>${one.kind}</td><td class="long">${one.text}</td></tr>`)}</tbody></table></div></details>`;
+    <tbody>${run.events.map((event) => html`<tr><td class="nowrap">${clock(event.time)}</td><td class="number">${event.env_steps === null ? '' : count(event.env_steps)}</td><td>${event.kind}</td><td class="long">${event.text}</td></tr>`)}</tbody></table></div></details>`;
 }
 
 export function settings(run) {
-  const own = run.settings.filter((one) => one.decided_by !== 'default');
+  const own = run.settings.filter((setting) => setting.decided_by !== 'default');
   const table = (rows, label) => html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr><th scope="col">setting</th><th scope="col">value</th><th scope="col">decided by</th></tr></thead>
-    <tbody>${rows.map((one) => html`<tr><td class="code">${one.path}</td><td class="long code">${one.value}</td><td>${one.decided_by}</td></tr>`)}</tbody></table></div>`;
+    <tbody>${rows.map((setting) => html`<tr><td class="code">${setting.path}</td><td class="long code">${setting.value}</td><td>${setting.decided_by}</td></tr>`)}</tbody></table></div>`;
   return html`<details><summary>Settings (${own.length} decided, ${run.settings.length} in all)</summary>${table(own, 'Settings that somebody decided')}
-    <details><summary>Those with their defaults</summary>${table(run.settings.filter((one) => one.decided_by === 'default'), 'Settings with their defaults')}</details></details>`;
+    <details><summary>Those with their defaults</summary>${table(run.settings.filter((setting) => setting.decided_by === 'default'), 'Settings with their defaults')}</details></details>`;
 }
 
 export function facts(run) {

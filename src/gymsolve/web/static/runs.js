@@ -13,7 +13,7 @@ const main = page('Runs');
 const given = new URLSearchParams(location.search);
 const state = {
   query: given.get('query') ?? '', sort: given.get('sort') ?? 'created', order: given.get('order') ?? 'down',
-  offset: Number(given.get('offset') ?? 0) || 0, trials: given.get('trials') === '1', chosen: new Set(), found: null, fault: null,
+  offset: Number(given.get('offset') ?? 0) || 0, trials: given.get('trials') === '1', chosen: new Set(), answer: null, fault: null,
 };
 let asked = 0;
 let timer = 0;
@@ -24,17 +24,17 @@ async function look() {
   const mine = ++asked;
   try {
     const { query, sort, order, offset, trials } = state;
-    const found = await get(api.runs({ query, sort, order, offset, limit: PAGE, trials: trials ? '1' : '' }));
+    const answer = await get(api.runs({ query, sort, order, offset, limit: PAGE, trials: trials ? '1' : '' }));
     if (mine !== asked) return;
-    Object.assign(state, { found, fault: null });
+    Object.assign(state, { answer, fault: null });
     showError(null);
   } catch (error) {
     if (mine !== asked) return;
-    if (error.status === 400 && state.found) state.fault = error; // a filter that is still being written
+    if (error.status === 400 && state.answer) state.fault = error; // a filter that is still being written
     else showError(error);
   }
   draw();
-  timer = setTimeout(again, state.found?.running ? 2000 : 5000);
+  timer = setTimeout(again, state.answer?.running ? 2000 : 5000);
 }
 
 function again() {
@@ -62,40 +62,40 @@ function draw() {
 }
 
 function view() {
-  const { found } = state;
-  if (!found) return html`<h1>Runs</h1><p class="soft">Loading …</p>`;
-  const nobody = found.total === 0 && !state.query && !state.trials;
+  const { answer } = state;
+  if (!answer) return html`<h1>Runs</h1><p class="soft">Loading …</p>`;
+  const nobody = answer.total === 0 && !state.query && !state.trials;
   return html`<div class="row spread"><h1>Runs</h1><div class="row">
       <button type="button" ?disabled=${state.chosen.size < 2} @click=${compare}>Compare${state.chosen.size ? ` ${state.chosen.size}` : ''}</button>
-      ${found.read_only ? html`<span class="soft">read only</span>`
+      ${answer.read_only ? html`<span class="soft">read only</span>`
         : html`<button type="button" class="main" @click=${start}>Start a run</button>`}</div></div>
-    ${nobody ? nothingYet(found) : html`${controls(found)}${found.rows.length ? table(found) : html`<p>No run fits these words.</p>`}${paging(found)}`}`;
+    ${nobody ? nothingYet(answer) : html`${controls(answer)}${answer.rows.length ? table(answer) : html`<p>No run fits these words.</p>`}${paging(answer)}`}`;
 }
 
-function nothingYet(found) {
-  return html`<div class="card"><p>There are no runs in <code>${found.folder}</code> yet.</p>
-    <p>${found.read_only ? 'Start one in a terminal:' : 'Start one with the button above, or in a terminal:'}</p>
+function nothingYet(answer) {
+  return html`<div class="card"><p>There are no runs in <code>${answer.folder}</code> yet.</p>
+    <p>${answer.read_only ? 'Start one in a terminal:' : 'Start one with the button above, or in a terminal:'}</p>
     ${commandLine('gymsolve train CartPole-v1')}</div>`;
 }
 
-function controls(found) {
+function controls(answer) {
   return html`<div class="row filters">
     <label>Filter <input type="search" .value=${state.query} placeholder="words, status:running, env:CartPole"
       @input=${(event) => type(event.target.value)}></label>
     <label><input type="checkbox" .checked=${state.trials} @change=${(event) => change({ trials: event.target.checked })}> with trials</label>
-    <span class="soft">${count(found.total)} ${found.total === 1 ? 'run' : 'runs'}${found.running ? `, ${found.running} running` : ''}</span>
+    <span class="soft">${count(answer.total)} ${answer.total === 1 ? 'run' : 'runs'}${answer.running ? `, ${answer.running} running` : ''}</span>
     ${state.fault ? html`<span class="calm" role="status">${capital(state.fault.text)} ${state.fault.hint ?? ''}</span>` : nothing}</div>`;
 }
 
-function table(found) {
-  const sound = found.rows.filter((one) => one.status !== 'damaged');
-  const whole = sound.length > 0 && sound.every((one) => state.chosen.has(one.id));
+function table(answer) {
+  const sound = answer.rows.filter((run) => run.status !== 'damaged');
+  const whole = sound.length > 0 && sound.every((run) => state.chosen.has(run.id));
   const chooseAll = (event) => {
-    sound.forEach((one) => state.chosen[event.target.checked ? 'add' : 'delete'](one.id));
+    sound.forEach((run) => state.chosen[event.target.checked ? 'add' : 'delete'](run.id));
     draw();
   };
   return html`<table class="runs"><thead><tr><th><input type="checkbox" aria-label="Choose all that are shown" .checked=${whole} @change=${chooseAll}></th>${COLUMNS.map(heading)}</tr></thead>
-    <tbody>${found.rows.map(row)}</tbody></table>`;
+    <tbody>${answer.rows.map(row)}</tbody></table>`;
 }
 
 function heading([key, label]) {
@@ -107,50 +107,50 @@ function heading([key, label]) {
     <button type="button" class="quiet" @click=${() => change({ sort: key, order })}>${label}${arrow}</button></th>`;
 }
 
-function row(one) {
-  const damaged = one.status === 'damaged';
+function row(run) {
+  const damaged = run.status === 'damaged';
   const choose = (event) => {
-    state.chosen[event.target.checked ? 'add' : 'delete'](one.id);
+    state.chosen[event.target.checked ? 'add' : 'delete'](run.id);
     draw();
   };
-  const facts = [one.name.includes(one.algo) ? '' : one.algo, one.seed === null ? '' : `seed ${one.seed}`, one.group ? `group ${one.group}` : '', one.parent ? `from ${one.parent.run}` : '',
-    one.host && one.host !== state.found.machine ? `on ${one.host}` : '', one.name ? one.id : ''];
-  if (damaged) return damage(one);
-  return html`<tr class=${one.status}>
-    <td><input type="checkbox" aria-label="Choose ${one.id}" .checked=${state.chosen.has(one.id)} @change=${choose}></td>
-    <td class="who"><a href=${pages.run(one.id)}>${one.name || one.id}</a>
+  const facts = [run.name.includes(run.algo) ? '' : run.algo, run.seed === null ? '' : `seed ${run.seed}`, run.group ? `group ${run.group}` : '', run.parent ? `from ${run.parent.run}` : '',
+    run.host && run.host !== state.answer.machine ? `on ${run.host}` : '', run.name ? run.id : ''];
+  if (damaged) return damage(run);
+  return html`<tr class=${run.status}>
+    <td><input type="checkbox" aria-label="Choose ${run.id}" .checked=${state.chosen.has(run.id)} @change=${choose}></td>
+    <td class="who"><a href=${pages.run(run.id)}>${run.name || run.id}</a>
       <div class="soft small facts">${facts.filter(Boolean).map((fact) => html`<span>${fact}</span> `)}</div></td>
-    <td><span class="badge ${TONES[one.status]}">${one.status}</span>
-      ${one.reason && one.reason !== one.status ? html`<div class="soft small reason ${one.reason.length < 24 ? 'nowrap' : ''}">${ended(one.reason)}</div>` : nothing}</td>
-    <td><span class="nowrap">${count(one.env_steps)}</span>
-      <progress class=${one.solved ? 'solved' : ''} max="1" value=${one.progress ?? 0} aria-label="Progress of ${one.id}"></progress></td>
-    <td>${sparkline(one.curve, one.threshold, `Return of ${one.id}`)}</td>
-    <td><span class="nowrap ${one.solved ? 'good' : ''}">${number(one.best_reward)}</span>
-      ${one.threshold === null ? nothing : html`<div class="soft small nowrap">of ${number(one.threshold)}</div>`}</td>
-    <td>${one.alerts.map((alert) => html`<div class="small ${SEVERITIES[alert.severity]}">${alert.title}</div>`)}</td>
-    <td class="nowrap soft" title=${one.created ? clock(one.created) : ''}>${age(one.created)}${one.created && age(one.created) !== 'now' ? ' ago' : ''}</td>
-    <td class="nowrap">${one.best_reward === null ? nothing : links(one)}</td></tr>`;
+    <td><span class="badge ${TONES[run.status]}">${run.status}</span>
+      ${run.reason && run.reason !== run.status ? html`<div class="soft small reason ${run.reason.length < 24 ? 'nowrap' : ''}">${ended(run.reason)}</div>` : nothing}</td>
+    <td><span class="nowrap">${count(run.env_steps)}</span>
+      <progress class=${run.solved ? 'solved' : ''} max="1" value=${run.progress ?? 0} aria-label="Progress of ${run.id}"></progress></td>
+    <td>${sparkline(run.curve, run.threshold, `Return of ${run.id}`)}</td>
+    <td><span class="nowrap ${run.solved ? 'good' : ''}">${number(run.best_reward)}</span>
+      ${run.threshold === null ? nothing : html`<div class="soft small nowrap">of ${number(run.threshold)}</div>`}</td>
+    <td>${run.alerts.map((alert) => html`<div class="small ${SEVERITIES[alert.severity]}">${alert.title}</div>`)}</td>
+    <td class="nowrap soft" title=${run.created ? clock(run.created) : ''}>${age(run.created)}${run.created && age(run.created) !== 'now' ? ' ago' : ''}</td>
+    <td class="nowrap">${run.best_reward === null ? nothing : links(run)}</td></tr>`;
 }
 
 /** The way to what most people come for, of a run that has a checkpoint. */
-function links(one) {
-  const where = { run: one.id };
-  return html`<a href=${pages.play(where)} aria-label="Watch ${one.id} play">watch</a> · <a href=${pages.inspect(where)} aria-label="Inspect ${one.id}">inspect</a>`;
+function links(run) {
+  const where = { run: run.id };
+  return html`<a href=${pages.play(where)} aria-label="Watch ${run.id} play">watch</a> · <a href=${pages.inspect(where)} aria-label="Inspect ${run.id}">inspect</a>`;
 }
 
 /** A run that cannot be read has a sentence in place of numbers. */
-function damage(one) {
-  return html`<tr class="damaged"><td><input type="checkbox" aria-label="Choose ${one.id}" disabled></td>
-    <td class="who"><a href=${pages.run(one.id)}>${one.id}</a></td>
-    <td colspan="7"><span class="badge bad">damaged</span> <span class="soft small reason">${one.reason}</span></td></tr>`;
+function damage(run) {
+  return html`<tr class="damaged"><td><input type="checkbox" aria-label="Choose ${run.id}" disabled></td>
+    <td class="who"><a href=${pages.run(run.id)}>${run.id}</a></td>
+    <td colspan="7"><span class="badge bad">damaged</span> <span class="soft small reason">${run.reason}</span></td></tr>`;
 }
 
-function paging(found) {
+function paging(answer) {
   const { offset } = state;
-  if (found.total <= PAGE) return nothing;
+  if (answer.total <= PAGE) return nothing;
   return html`<div class="row paging"><button type="button" ?disabled=${offset === 0} @click=${() => change({ offset: Math.max(0, offset - PAGE) })}>Back</button>
-    <span class="soft">${count(offset + 1)} to ${count(Math.min(found.total, offset + PAGE))} of ${count(found.total)}</span>
-    <button type="button" ?disabled=${offset + PAGE >= found.total} @click=${() => change({ offset: offset + PAGE })}>Next</button></div>`;
+    <span class="soft">${count(offset + 1)} to ${count(Math.min(answer.total, offset + PAGE))} of ${count(answer.total)}</span>
+    <button type="button" ?disabled=${offset + PAGE >= answer.total} @click=${() => change({ offset: offset + PAGE })}>Next</button></div>`;
 }
 
 function compare() {

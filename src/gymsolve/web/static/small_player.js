@@ -67,13 +67,13 @@ export class SmallPlayer {
 
   draw() {
     const { facts, session, run } = this;
-    const told = facts ? `step ${count(facts.step)}, return ${number(facts.raw_return)}${facts.action ? `, ${facts.action}` : ''}` : '';
+    const text = facts ? `step ${count(facts.step)}, return ${number(facts.raw_return)}${facts.action ? `, ${facts.action}` : ''}` : '';
     const which = this.checkpoint === null ? 'not trained yet' : `checkpoint ${count(Number(this.checkpoint))}`;
     render(html`<section class="card player"><div class="row spread"><b>Newest checkpoint</b>
       ${session ? html`<button type="button" @click=${() => this.stop()}>Stop playing</button>`
         : html`<button type="button" ?disabled=${run.status === 'damaged'} @click=${() => this.start()}>Watch it play</button>`}</div>
       ${session && facts ? html`${this.table ? table(this.table) : this.canvas}<p class="soft small">${which}${this.sampled ? ', actions sampled' : ''}</p>
-        <p class="soft small facts">${told}</p>` : nothing}
+        <p class="soft small facts">${text}</p>` : nothing}
       ${this.note ? html`<p class="small" role="status">${this.note}</p>` : nothing}
       ${!session && !this.note ? html`<p class="soft small">Plays what the run has learned so far, in a process beside it.</p>` : nothing}</section>`, this.place);
   }

@@ -17,8 +17,8 @@ export function sparkline(points, level, what) {
   const x = (value) => (2 + ((value - left) / (right - left || 1)) * (WIDTH - 4)).toFixed(1);
   const y = (value) => (HEIGHT - 3 - ((value - low) / (high - low || 1)) * (HEIGHT - 6)).toFixed(1);
   const line = points.map(([a, b]) => `${x(a)},${y(b)}`).join(' ');
-  const told = `${what}: from ${number(ys[0])} to ${number(ys[ys.length - 1])}`;
-  return html`<svg class="spark" viewBox="0 0 ${WIDTH} ${HEIGHT}" width=${WIDTH} height=${HEIGHT} role="img" aria-label=${told}>
+  const label = `${what}: from ${number(ys[0])} to ${number(ys[ys.length - 1])}`;
+  return html`<svg class="spark" viewBox="0 0 ${WIDTH} ${HEIGHT}" width=${WIDTH} height=${HEIGHT} role="img" aria-label=${label}>
     ${near ? svg`<line x1="2" x2=${WIDTH - 2} y1=${y(level)} y2=${y(level)} />` : nothing}
     <polyline points=${line} /></svg>`;
 }

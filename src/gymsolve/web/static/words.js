@@ -78,8 +78,8 @@ export function age(moment) {
 
 /** A stored moment in the reader's own time. */
 export function clock(moment) {
-  const found = new Date(moment);
-  return Number.isNaN(found.getTime()) ? moment : found.toLocaleString([], { dateStyle: 'medium', timeStyle: 'medium' });
+  const date = new Date(moment);
+  return Number.isNaN(date.getTime()) ? moment : date.toLocaleString([], { dateStyle: 'medium', timeStyle: 'medium' });
 }
 
 const REASONS = {

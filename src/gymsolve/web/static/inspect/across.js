@@ -12,12 +12,12 @@ export const across = {
   when: (view) => view.run.checkpoints.length > 1,
   make(element, view) {
     const { facts } = view.episode;
-    const others = view.run.checkpoints.filter((one) => one.name !== facts.checkpoint);
-    const wanted = new Set(others.slice(-1).map((one) => one.name));
+    const others = view.run.checkpoints.filter((checkpoint) => checkpoint.name !== facts.checkpoint);
+    const wanted = new Set(others.slice(-1).map((checkpoint) => checkpoint.name));
     let busy = '';
-    let found = null;
+    let compared = null;
     render(html`<div></div><div></div><div></div>`, element);
-    const [asking, told, pictures] = element.children;
+    const [asking, results, pictures] = element.children;
     const all = beside(pictures, view);
 
     async function compare() {
@@ -27,10 +27,10 @@ export const across = {
         const answer = await view.desk.ask('across', { episode: view.episode.name, checkpoints: [...wanted] }, (news) => {
           if (news.type === 'states') { busy = `Playing: ${news.states} states …`; draw(); }
         });
-        found = answer.compared;
+        compared = answer.compared;
         await view.reload();
-        await all.set(found.map((one) => ({ title: `checkpoint ${one.checkpoint}`, name: one.name })));
-        const first = Math.min(...found.map((one) => one.disagrees_at ?? Infinity));
+        await all.set(compared.map((episode) => ({ title: `checkpoint ${episode.checkpoint}`, name: episode.name })));
+        const first = Math.min(...compared.map((episode) => episode.disagrees_at ?? Infinity));
         if (Number.isFinite(first)) view.goto(first);
       } catch (error) {
         view.fail(error);
@@ -47,12 +47,12 @@ export const across = {
 
     function draw() {
       render(html`<div class="row"><span>Seed ${facts.seed} under checkpoint ${facts.checkpoint} and</span>
-        ${others.map((one) => html`<label><input type="checkbox" .checked=${wanted.has(one.name)}
-          ?disabled=${!wanted.has(one.name) && wanted.size >= MOST} @change=${(event) => toggle(one.name, event.target.checked)}>
-          ${one.name}${one.best ? ' (best)' : ''}${one.last ? ' (last)' : ''}</label>`)}
+        ${others.map((checkpoint) => html`<label><input type="checkbox" .checked=${wanted.has(checkpoint.name)}
+          ?disabled=${!wanted.has(checkpoint.name) && wanted.size >= MOST} @change=${(event) => toggle(checkpoint.name, event.target.checked)}>
+          ${checkpoint.name}${checkpoint.best ? ' (best)' : ''}${checkpoint.last ? ' (last)' : ''}</label>`)}
         <button type="button" class="main" data-do="across" ?disabled=${!wanted.size || busy || view.episode.facts.state === 'playing'} @click=${compare}>Compare</button></div>
         <p class="soft small" role="status">${busy}</p>`, asking);
-      render(found ? table(found, view) : nothing, told);
+      render(compared ? table(compared, view) : nothing, results);
     }
 
     draw();
@@ -61,13 +61,13 @@ export const across = {
 };
 
 function table(rows, view) {
-  const pair = (one, name) => (one[name] ? `${short(one[name][0])} → ${short(one[name][1])}` : '–');
+  const pair = (episode, name) => (episode[name] ? `${short(episode[name][0])} → ${short(episode[name][1])}` : '–');
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Checkpoints side by side"><table><thead><tr><th class="number">checkpoint</th><th class="number">return</th><th class="number">steps</th><th>end</th>
       <th class="number">first disagrees in step</th><th>actions there</th><th>values there</th><th>return from there</th></tr></thead>
-    <tbody>${rows.map((one, at) => html`<tr><td class="number">${one.checkpoint}</td><td class="number">${short(one.return)}</td>
-      <td class="number">${one.length}</td><td>${one.end}</td>
-      <td class="number" data-disagrees=${one.disagrees_at ?? ''}>${at === 0 ? '–' : one.disagrees_at === null ? 'never' : html`<button type="button" class="quiet"
-        @click=${() => view.goto(one.disagrees_at)}>${one.disagrees_at}</button>`}</td>
-      <td>${one.labels ? `${one.labels[0]} → ${one.labels[1]}` : '–'}</td><td>${pair(one, 'values')}</td><td>${pair(one, 'to_come')}</td></tr>`)}</tbody></table></div>
+    <tbody>${rows.map((episode, at) => html`<tr><td class="number">${episode.checkpoint}</td><td class="number">${short(episode.return)}</td>
+      <td class="number">${episode.length}</td><td>${episode.end}</td>
+      <td class="number" data-disagrees=${episode.disagrees_at ?? ''}>${at === 0 ? '–' : episode.disagrees_at === null ? 'never' : html`<button type="button" class="quiet"
+        @click=${() => view.goto(episode.disagrees_at)}>${episode.disagrees_at}</button>`}</td>
+      <td>${episode.labels ? `${episode.labels[0]} → ${episode.labels[1]}` : '–'}</td><td>${pair(episode, 'values')}</td><td>${pair(episode, 'to_come')}</td></tr>`)}</tbody></table></div>
     <p class="soft small">The first one is compared with each of the others; up to the step named, both saw and did the same.</p>`;
 }

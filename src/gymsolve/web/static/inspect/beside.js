@@ -35,15 +35,15 @@ export function beside(element, view) {
   }
 
   return {
-    get episodes() { return opened.map((one) => one.episode); },
+    get episodes() { return opened.map((side) => side.episode); },
     async set(wanted) {
       asked += 1;
       const turn = asked;
-      const found = await Promise.all(wanted.map(async ({ title, name }) => (
+      const sides = await Promise.all(wanted.map(async ({ title, name }) => (
         { title, own: name === view.episode.name, episode: name === view.episode.name ? view.episode : await Episode.open(view.run.run, name) })));
       if (turn !== asked) return;
       close();
-      opened = found;
+      opened = sides;
       shown = view.state;
       draw();
     },

@@ -15,7 +15,7 @@ export const branch = {
     let chosen = null;
     let at = -1;
     let busy = '';
-    let found = null;
+    let shown = null;
     let held = null;
     render(html`<div class="ask"></div><div class="hand"></div><div class="futures"></div><div class="two"></div>`, element);
     const [asking, handing, futures, two] = element.children;
@@ -24,7 +24,7 @@ export const branch = {
 
     /** An episode that is a branch shows the one that it left. */
     function compareWithParent() {
-      const known = view.run.episodes.some((one) => one.name === facts.parent);
+      const known = view.run.episodes.some((episode) => episode.name === facts.parent);
       if (known) both.set([{ title: 'as it was', name: facts.parent }, { title: 'this branch', name: view.episode.name }]).catch(view.fail);
     }
 
@@ -32,10 +32,10 @@ export const branch = {
       busy = 'Playing the branch …';
       draw();
       try {
-        const told = await view.desk.ask(type, message, (news) => {
+        const answer = await view.desk.ask(type, message, (news) => {
           if (news.type === 'states') { busy = `Playing the branch: ${news.states} states …`; draw(); }
         });
-        if (told.branch) await show(told.branch);
+        if (answer.branch) await show(answer.branch);
       } catch (error) {
         view.fail(error);
       }
@@ -43,11 +43,11 @@ export const branch = {
       draw();
     }
 
-    async function show(told) {
-      found = told;
+    async function show(split) {
+      shown = split;
       await view.reload();
-      await both.set([{ title: 'as it was', name: told.parent.name }, { title: 'branch', name: told.child.name }]);
-      view.goto(told.step);
+      await both.set([{ title: 'as it was', name: split.parent.name }, { title: 'branch', name: split.child.name }]);
+      view.goto(split.step);
     }
 
     function force() {
@@ -56,7 +56,7 @@ export const branch = {
 
     async function takeOver() {
       busy = `Going to step ${at} …`;
-      found = null;
+      shown = null;
       both.close();
       render(nothing, two);
       draw();
@@ -84,7 +84,7 @@ export const branch = {
         chosen = episode.steps ? Float64Array.from(episode.vector('action', at)) : null;
       }
       const idle = !busy && !held && !playing && !over && chosen;
-      const same = chosen && episode.vector('action', at).every((one, part) => Math.abs(one - chosen[part]) < 1e-6);
+      const same = chosen && episode.vector('action', at).every((value, part) => Math.abs(value - chosen[part]) < 1e-6);
       render(html`
         ${facts.parent ? html`<p>This episode is a branch, at step ${facts.branch_at}, of
           <button type="button" class="quiet" @click=${() => view.open(facts.parent, facts.branch_at).catch(view.fail)}>another one</button>.</p>` : nothing}
@@ -94,7 +94,7 @@ export const branch = {
           <button type="button" data-do="hand" ?disabled=${!idle} @click=${takeOver}>Take over with the keys</button></div>`
           : html`<p class="soft">${playing ? 'Wait for the end of the episode.' : 'The episode is over here: go to an earlier step.'}</p>`}
         <p class="soft small" role="status">${busy}</p>`, asking);
-      render(found ? table(found, view) : nothing, futures);
+      render(shown ? table(shown, view) : nothing, futures);
     }
 
     draw();
@@ -130,9 +130,9 @@ function chooser(episode, chosen, change, step) {
 }
 
 function table({ step, compared, parent, child }, view) {
-  const row = (title, one) => html`<tr><td>${title}</td><td>${one.label ?? '–'}</td><td class="number" data-to-come=${one.to_come}>${short(one.to_come)}</td>
-    <td class="number">${short(one.return)}</td><td class="number">${one.length}</td><td>${one.end}</td>
-    <td><button type="button" class="quiet" @click=${() => view.open(one.name, step).catch(view.fail)}>open</button></td></tr>`;
+  const row = (title, future) => html`<tr><td>${title}</td><td>${future.label ?? '–'}</td><td class="number" data-to-come=${future.to_come}>${short(future.to_come)}</td>
+    <td class="number">${short(future.return)}</td><td class="number">${future.length}</td><td>${future.end}</td>
+    <td><button type="button" class="quiet" @click=${() => view.open(future.name, step).catch(view.fail)}>open</button></td></tr>`;
   const gain = child.to_come - parent.to_come;
   return html`<p data-compared=${compared}>Up to step ${step} both are the same episode: ${compared === 1 ? '1 state was' : `${compared} states were`} compared bit for bit.
       From there on the branch earned ${gain === 0 ? 'as much as the episode' : html`<b class=${gain > 0 ? 'good' : 'bad'}>${

@@ -27,9 +27,9 @@ export const breakpoints = {
 
     function labels() {
       const { episode } = view;
-      const found = new Set();
-      for (let at = 0; at < Math.min(episode.steps, 5000) && found.size < 60; at += 1) found.add(episode.label(at));
-      return [...found].sort();
+      const names = new Set();
+      for (let at = 0; at < Math.min(episode.steps, 5000) && names.size < 60; at += 1) names.add(episode.label(at));
+      return [...names].sort();
     }
 
     function find() {

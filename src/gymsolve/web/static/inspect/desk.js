@@ -34,22 +34,22 @@ export class Desk {
 
   _start(message) {
     this._session = new Session('inspect', { ...message, run: this._run }, {
-      onMessage: (told, blob) => this._hear(told, blob),
+      onMessage: (reply, blob) => this._hear(reply, blob),
       onEnd: (reason) => this._over(reason),
     });
   }
 
-  _hear(told, blob) {
-    if (told.type === 'note') this._onTrouble(told);
-    const asked = this._asked.get(told.id);
+  _hear(reply, blob) {
+    if (reply.type === 'note') this._onTrouble(reply);
+    const asked = this._asked.get(reply.id);
     if (!asked) return;
-    if (told.type === 'failed') {
-      this._asked.delete(told.id);
-      asked.reject(told);
-    } else if (told.type === 'done') {
-      this._asked.delete(told.id);
-      asked.resolve({ ...told, blob });
-    } else asked.onProgress(told, blob);
+    if (reply.type === 'failed') {
+      this._asked.delete(reply.id);
+      asked.reject(reply);
+    } else if (reply.type === 'done') {
+      this._asked.delete(reply.id);
+      asked.resolve({ ...reply, blob });
+    } else asked.onProgress(reply, blob);
   }
 
   _over(reason) {

@@ -62,9 +62,9 @@ export class Episode {
     this.changes = changes;
     const buffer = await bytes(this.address('credit', changes));
     const length = new DataView(buffer).getUint32(0, true);
-    const told = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
-    told.columns.forEach((name, i) => {
-      this._credit.set(name, new Float32Array(buffer, 4 + length + 4 * i * told.rows, told.rows));
+    const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+    head.columns.forEach((name, i) => {
+      this._credit.set(name, new Float32Array(buffer, 4 + length + 4 * i * head.rows, head.rows));
     });
   }
 
@@ -78,8 +78,8 @@ export class Episode {
   /** A number of a state; null where it has none. */
   at(name, state) {
     if (name === 'value') return this.columns.column('value')[state];
-    const found = this.column(name)?.[state];
-    return found === undefined || Number.isNaN(found) ? null : found;
+    const value = this.column(name)?.[state];
+    return value === undefined || Number.isNaN(value) ? null : value;
   }
 
   vector(name, state) { return this.columns.has(name) ? this.columns.vector(name, state) : null; }
@@ -98,19 +98,19 @@ export class Episode {
     const held = this._wide.get(state);
     if (held) return held;
     const buffer = await bytes(this.address('rows', { from: state, to: state + 1 }));
-    const found = {};
+    const fields = {};
     for (const [name, place] of this.places) {
-      if (place.at >= this.facts.head && place.at + place.bytes <= buffer.byteLength) found[name] = numbers(buffer, 0, place);
+      if (place.at >= this.facts.head && place.at + place.bytes <= buffer.byteLength) fields[name] = numbers(buffer, 0, place);
     }
-    this._wide.set(state, found);
+    this._wide.set(state, fields);
     if (this._wide.size > KEPT_WIDE) this._wide.delete(this._wide.keys().next().value);
-    return found;
+    return fields;
   }
 
   /** The frames of a picture that the network saw, as bytes, oldest first. */
   async planes(key, state) {
-    const found = (await this.wide(state))[`planes/${key}`];
-    const parts = await fetchParts(this.address('planes', { numbers: [...found].join(',') }));
+    const planes = (await this.wide(state))[`planes/${key}`];
+    const parts = await fetchParts(this.address('planes', { numbers: [...planes].join(',') }));
     return Promise.all(parts.map(inflate));
   }
 
@@ -126,11 +126,11 @@ export class Episode {
 async function bytes(address) {
   const answer = await fetch(address);
   if (answer.ok) return answer.arrayBuffer();
-  let told = { text: `the server answered ${answer.status}.` };
+  let fault = { text: `the server answered ${answer.status}.` };
   try {
-    told = (await answer.json()).error ?? told;
+    fault = (await answer.json()).error ?? fault;
   } catch {
     // It was no JSON: the status has to do.
   }
-  throw new ApiError(told, answer.status);
+  throw new ApiError(fault, answer.status);
 }

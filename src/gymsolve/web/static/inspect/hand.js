@@ -16,9 +16,9 @@ export function hand(element, view, begun, done) {
     if (busy || now.over) return;
     busy = true;
     try {
-      const told = await view.desk.ask('press', { pressed });
-      now = told.hand;
-      picture = told.blob;
+      const answer = await view.desk.ask('press', { pressed });
+      now = answer.hand;
+      picture = answer.blob;
     } catch (error) {
       view.fail(error);
     }
@@ -44,14 +44,14 @@ export function hand(element, view, begun, done) {
 
   function draw() {
     const where = now.over ? 'The episode is over.' : `You are in step ${now.step}; you took over in step ${now.begun}.`;
-    const labels = bindings.filter((one) => one.keys.length || one.label);
+    const labels = bindings.filter((binding) => binding.keys.length || binding.label);
     render(html`<div class="hand-stage" tabindex="0" role="application" aria-label="Your steps: press keys here"
         @keydown=${press} @keyup=${release} @blur=${() => down.clear()}>
         <p><b data-hand=${now.step}>${where}</b> <span class="soft">last action</span> ${now.label || '–'}
           <span class="soft">reward</span> ${short(now.reward)} <span class="soft">return</span> ${short(now.raw_return)}</p>
         ${picture?.byteLength ? html`<canvas class="frame" role="img" aria-label=${`State ${now.step}, after your steps`}></canvas>` : numbers()}
-        <div class="row">${labels.map((one, at) => html`<button type="button" data-key=${at} ?disabled=${now.over}
-          @click=${() => step(one.keys.length ? one.keys : [])}>${one.label} ${one.keys.map((key) => html`<kbd>${shownKey(key)}</kbd> `)}</button>`)}</div>
+        <div class="row">${labels.map((binding, at) => html`<button type="button" data-key=${at} ?disabled=${now.over}
+          @click=${() => step(binding.keys.length ? binding.keys : [])}>${binding.label} ${binding.keys.map((key) => html`<kbd>${shownKey(key)}</kbd> `)}</button>`)}</div>
         <div class="row"><button type="button" class="main" data-do="give-back" @click=${() => done(false)}>Give back to the policy <kbd>Esc</kbd></button>
           <button type="button" class="quiet" @click=${() => done(true)}>Drop it</button>
           <span class="soft small">A key is a step; hold it for more.</span></div></div>`, element);

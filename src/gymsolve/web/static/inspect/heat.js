@@ -3,12 +3,12 @@ import { colour } from '../shell.js';
 
 /** Float32 arrays of a message, by name: {name: {shape, values}}. */
 export function unpackArrays({ arrays, blob }) {
-  const found = {};
+  const unpacked = {};
   for (const { name, shape, at } of arrays) {
     const count = shape.reduce((a, b) => a * b, 1);
-    found[name] = { shape, values: new Float32Array(blob.slice(at, at + 4 * count).buffer) };
+    unpacked[name] = { shape, values: new Float32Array(blob.slice(at, at + 4 * count).buffer) };
   }
-  return found;
+  return unpacked;
 }
 
 export function largest(values) {

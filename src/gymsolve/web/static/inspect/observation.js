@@ -15,13 +15,13 @@ export const observation = {
       show: newest(async (state) => {
         const { episode } = view;
         try {
-          const found = await episode.wide(state);
+          const fields = await episode.wide(state);
           const entries = await Promise.all(Object.entries(episode.spec.obs).map(async ([key, entry]) => [
             key, entry, entry.kind === 'image' ? await episode.planes(key, state) : null]));
           if (closed || view.episode !== episode) return;
           render(entries.map(([key, entry, frames]) => html`<div data-entry=${key}>
             ${entries.length > 1 ? html`<h3>${key}</h3>` : nothing}
-            ${frames ? pictures(episode, key, entry, frames, state) : numbers(episode, key, entry, found)}</div>`), element);
+            ${frames ? pictures(episode, key, entry, frames, state) : numbers(episode, key, entry, fields)}</div>`), element);
           for (const [key, entry, frames] of entries) if (frames) paint(element, key, entry, frames);
         } catch (error) {
           if (!closed) view.fail(error);
@@ -33,9 +33,9 @@ export const observation = {
 };
 
 /** A table of raw numbers and what the network makes of them. */
-function numbers(episode, key, entry, found) {
-  const raw = found[`obs/${key}`];
-  const seen = found[`seen/${key}`];
+function numbers(episode, key, entry, fields) {
+  const raw = fields[`obs/${key}`];
+  const seen = fields[`seen/${key}`];
   const names = episode.facts.obs_names[key] ?? [];
   const rows = Array.from(raw.subarray(0, MOST), (value, at) => html`<tr><td>${names[at] || at}</td>
     <td class="number" data-raw=${value}>${entry.kind === 'discrete' ? value + (entry.start[at] ?? 0) : short(value)}</td>

@@ -7,22 +7,22 @@ export function picker(element, view) {
 
   function draw() {
     const { run } = state;
-    const names = state.runs.some((one) => one.run === run?.run) || !run ? state.runs : [run, ...state.runs];
+    const names = state.runs.some((other) => other.run === run?.run) || !run ? state.runs : [run, ...state.runs];
     render(html`<form class="row picker" @submit=${submit}>
       <label>Run <select name="run" @change=${chooseRun}>
         ${run ? nothing : html`<option value="">choose a run</option>`}
-        ${names.map((one) => html`<option value=${one.run} .selected=${one.run === run?.run}>${one.run}</option>`)}
+        ${names.map((other) => html`<option value=${other.run} .selected=${other.run === run?.run}>${other.run}</option>`)}
       </select></label>
       ${run ? controls(run) : nothing}
     </form>${state.runs.length || run ? nothing : html`<p class="soft">There are no runs here yet.</p>`}`, element);
   }
 
   function controls(run) {
-    const chosen = run.checkpoints.some((one) => one.name === state.checkpoint);
+    const chosen = run.checkpoints.some((saved) => saved.name === state.checkpoint);
     return html`
       <label>Checkpoint <select name="checkpoint" @change=${(event) => { state.checkpoint = event.target.value; }}>
-        ${run.checkpoints.map((one) => html`<option value=${one.name} .selected=${chosen ? one.name === state.checkpoint : one.best}>${
-          one.name}${one.best ? ' · best' : ''}${one.last ? ' · last' : ''}</option>`)}
+        ${run.checkpoints.map((saved) => html`<option value=${saved.name} .selected=${chosen ? saved.name === state.checkpoint : saved.best}>${
+          saved.name}${saved.best ? ' · best' : ''}${saved.last ? ' · last' : ''}</option>`)}
       </select></label>
       ${run.tasks.length ? html`<label>Task <select name="task" @change=${(event) => { state.task = event.target.value; }}>
         ${run.tasks.map((name) => html`<option .selected=${name === state.task}>${name}</option>`)}</select></label>` : nothing}
@@ -39,7 +39,7 @@ export function picker(element, view) {
       ${state.busy ? html`<button type="button" @click=${() => view.desk.tell(state.paused ? 'continue' : 'pause')}>${
         state.paused ? 'Continue' : 'Pause'}</button>
         <button type="button" @click=${() => view.desk.tell('stop')}>Stop</button>` : nothing}
-      ${run.checkpoints.length ? nothing : html`<p class="bad">This run has no checkpoint yet: wait for its first one, or train it for longer.</p>`}`;
+      ${run.checkpoints.length ? nothing : html`<p class="bad">This run has no checkpoint yet: wait for its first saved, or train it for longer.</p>`}`;
   }
 
   function submit(event) {
@@ -59,8 +59,8 @@ export function picker(element, view) {
     },
     run(run, query) {
       const asked = query.get('checkpoint');
-      const named = run.checkpoints.find((one) => (asked === 'best' && one.best) || (asked === 'last' && one.last) || one.name === asked);
-      const usual = run.checkpoints.find((one) => one.best) ?? run.checkpoints.find((one) => one.last);
+      const named = run.checkpoints.find((saved) => (asked === 'best' && saved.best) || (asked === 'last' && saved.last) || saved.name === asked);
+      const usual = run.checkpoints.find((saved) => saved.best) ?? run.checkpoints.find((saved) => saved.last);
       if (!query.has('sampled') && !state.run) state.sampled = !run.deterministic;
       state.run = run;
       state.checkpoint = (named ?? usual)?.name ?? '';

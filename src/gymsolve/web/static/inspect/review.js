@@ -73,14 +73,14 @@ export const review = {
             <button type="button" @click=${() => { asking = false; draw(); }}>Do not send</button></div></div>` : nothing}`;
     }
 
-    function answer(one) {
-      return html`<article class="card review"><p class="soft small">${one.model} at ${one.host}, ${new Date(one.time).toLocaleString()}${
-        one.tokens ? `, ${one.tokens.toLocaleString('en')} tokens` : ''}${one.question ? html`<br>${one.question}` : nothing}</p>
-        <div class="answer" data-answer>${one.answer}</div></article>`;
+    function answer(stored) {
+      return html`<article class="card review"><p class="soft small">${stored.model} at ${stored.host}, ${new Date(stored.time).toLocaleString()}${
+        stored.tokens ? `, ${stored.tokens.toLocaleString('en')} tokens` : ''}${stored.question ? html`<br>${stored.question}` : nothing}</p>
+        <div class="answer" data-answer>${stored.answer}</div></article>`;
     }
 
-    get(api.reviewAnswers(...place)).then((told) => {
-      reviews = told.reviews;
+    get(api.reviewAnswers(...place)).then((answered) => {
+      reviews = answered.reviews;
       draw();
     }).catch(view.fail);
     draw();

@@ -26,9 +26,9 @@ export function layout(fields) {
 export function numbers(buffer, start, place) {
   const [size, read, Kind] = READERS[place.kind];
   const view = new DataView(buffer);
-  const found = new Kind(place.width);
-  for (let i = 0; i < place.width; i += 1) found[i] = read(view, start + place.at + i * size);
-  return found;
+  const values = new Kind(place.width);
+  for (let i = 0; i < place.width; i += 1) values[i] = read(view, start + place.at + i * size);
+  return values;
 }
 
 /** Columns that grow as rows come; each field has an array of width × rows. */

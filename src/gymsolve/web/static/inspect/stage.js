@@ -41,14 +41,14 @@ export const stage = {
     const drawing = newest(async (state) => {
       const { episode } = view;
       episode.pictures.expect(state);
-      const found = await episode.frame(state).catch(() => null);
+      const frame = await episode.frame(state).catch(() => null);
       if (closed || episode !== view.episode || !canvas) return;
-      if (!found) {
+      if (!frame) {
         canvas.getContext('2d').clearRect(0, 0, canvas.width, canvas.height);
         return;
       }
-      if (canvas.width !== found.width || canvas.height !== found.height) Object.assign(canvas, { width: found.width, height: found.height });
-      canvas.getContext('2d').drawImage(found, 0, 0);
+      if (canvas.width !== frame.width || canvas.height !== frame.height) Object.assign(canvas, { width: frame.width, height: frame.height });
+      canvas.getContext('2d').drawImage(frame, 0, 0);
       const { encoded, decoded } = episode.pictures.kept;
       Object.assign(canvas.dataset, { state, encoded, decoded });
     });

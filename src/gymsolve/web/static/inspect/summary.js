@@ -32,9 +32,9 @@ function whose(facts) {
 
 /** The runs of the folder, each a link. */
 export function offer(element, runs) {
-  const row = (one) => html`<tr><td><a href=${pages.inspect({ run: one.run })}>${one.run}</a></td>
-    <td>${one.env_id}</td><td><span class="badge ${TONES[one.status]}">${one.status}</span></td></tr>`;
+  const row = (run) => html`<tr><td><a href=${pages.inspect({ run: run.run })}>${run.run}</a></td>
+    <td>${run.env_id}</td><td><span class="badge ${TONES[run.status]}">${run.status}</span></td></tr>`;
   render(runs.length ? html`<div class="below"><section class="card" aria-label="Runs"><div class="scroll"><table>
     <thead><tr><th scope="col">run</th><th scope="col">environment</th><th scope="col">status</th></tr></thead>
-    <tbody>${runs.filter((one) => one.status !== 'damaged').map(row)}</tbody></table></div></section></div>` : nothing, element);
+    <tbody>${runs.filter((run) => run.status !== 'damaged').map(row)}</tbody></table></div></section></div>` : nothing, element);
 }

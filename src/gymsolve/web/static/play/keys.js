@@ -160,8 +160,8 @@ export class Keys {
 
   _load() {
     try {
-      const found = JSON.parse(localStorage.getItem(this._store) ?? '{}');
-      return Object.fromEntries(Object.entries(found).filter(([, code]) => typeof code === 'string'));
+      const stored = JSON.parse(localStorage.getItem(this._store) ?? '{}');
+      return Object.fromEntries(Object.entries(stored).filter(([, code]) => typeof code === 'string'));
     } catch {
       return {};
     }

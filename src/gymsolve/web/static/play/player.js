@@ -4,7 +4,7 @@ import { capital, showError } from '../shell.js';
 import { html, nothing, render } from '../vendor/lit-html.js';
 import { Keys } from './keys.js';
 import { choiceList, keyList, screenKeys, sliders } from './controls.js';
-import { components, episodes, numbers, told } from './numbers.js';
+import { components, episodes, numbers, figure } from './numbers.js';
 import { settings } from './settings.js';
 
 const WAITS = {
@@ -258,7 +258,7 @@ class Player {
     if (!this.ready) return 'Starting the environment …';
     if (this.note) return this.note;
     const { end, waits, raw_return: total } = this.facts;
-    const over = end ? `Episode over (${end}), return ${told(total)}. ` : '';
+    const over = end ? `Episode over (${end}), return ${figure(total)}. ` : '';
     return over + (WAITS[waits] ?? '');
   }
 }
