@@ -1,4 +1,4 @@
-"""A resumed run is the uninterrupted run, bit for bit: with archives, stages, tasks, memory and bonuses, too."""
+"""A resumed run is the uninterrupted run, bit for bit: also with archives, tasks, memory and bonuses."""
 
 import pytest
 from resuming import SHORT, SMALL, check_that_a_kill_changes_nothing

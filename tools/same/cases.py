@@ -1,4 +1,4 @@
-"""The 24 short trainings that `make same` compares, as command lines of `gymsolve`.
+"""The short trainings that `make same` compares, as command lines of `gymsolve`.
 
 Each lasts a few seconds, most of them for starting Python. Together they pass through every part of training:
 algorithms, engines, kinds of networks and spaces, extensions, processes, forks and resumes.
@@ -36,6 +36,16 @@ MEMORY = {
 LADDER = {
     "env.tasks": {"short": {"max_episode_steps": 15}, "long": {}},
     "curriculum": {"stages": ["short", "long"], "promote_at": 10.0, "episodes": 10},
+}
+DQN = {
+    "algo.learning_starts": 64,
+    "algo.buffer_size": 300,
+    "algo.batch_size": 16,
+    "algo.target_every": 20,
+    "algo.gradient_steps": 0.5,
+    "algo.gamma": 0.98,
+    "algo.learning_rate": "1e-3 -> 0",
+    "algo.epsilon": {"start": 1, "end": 0.02, "until": "20%"},
 }
 BONUS = PPO | SHORT | {"explore.hidden": [16], "explore.features": 8}
 
@@ -113,6 +123,14 @@ CASES: dict[str, Case] = {
     ),
     # One evaluation, after the last step: it then cannot matter how long it takes.
     "async-evaluation": Case("CartPole-v1:ppo", PPO | {"eval.asynchronous": True, "eval.every": 1024}),
+    "pqn": Case("CartPole-v1:pqn", {"algo.num_steps": 16, "algo.num_minibatches": 2, "algo.q_lambda": 0.8}),
+    "dqn": Case("CartPole-v1:dqn", DQN | {"algo.n_step": 3, "net.duelling": True}),
+    "dqn-images": Case(
+        "same_envs:Dot-v0:dqn",
+        SHORT | DQN | {"env.frame_stack": 2, "net.cnn": "small"},
+        then=("resume", "{run}@256"),
+        repeats=True,
+    ),
     "async-envs": Case("CartPole-v1:ppo", PPO | SHORT | {"env.backend": "async", "env.workers": 2}),
     "fork": Case(
         "CartPole-v1:ppo",
