@@ -1,10 +1,9 @@
-"""What is said of a metric."""
+"""The record that describes a metric, and short forms for rows of tables."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 Better = Literal["up", "down"]
-
 
 ACTOR_CRITICS = "ppo, a2c, reinforce"
 ACTION_VALUES = "pqn, dqn"
@@ -19,7 +18,7 @@ class Metric:
     name: str
     meaning: str
     by: str = "all"
-    """Who emits it: `all` algorithms, some of them, `evaluation` records, or `both` kinds of record."""
+    """The algorithms that emit it, `evaluation` for records of evaluations, `both` for both kinds."""
     unit: str = ""
     better: Better | None = None
     low: float | None = None
@@ -30,7 +29,7 @@ class Metric:
     precision: int = 4
     """Significant digits worth showing."""
     condition: str = ""
-    """When it is there; empty means always."""
+    """When records hold it; empty means always."""
     may_be_nan: bool = False
     """NaN is an answer (nothing varied), not a fault."""
 
@@ -42,3 +41,16 @@ class Group:
     title: str
     metrics: tuple[Metric, ...]
     about: str = ""
+
+
+def share(name: str, meaning: str, by: str = "all", **more: Any) -> Metric:
+    """A metric between 0 and 1."""
+    return Metric(name, meaning, by, unit="share", low=0, high=1, **more)
+
+
+def with_defaults(*metrics: Metric, by: str, condition: str = "") -> tuple[Metric, ...]:
+    """The metrics of a table; `by` and `condition` hold for those that set none of their own."""
+    return tuple(
+        replace(metric, by=by if metric.by == "all" else metric.by, condition=metric.condition or condition)
+        for metric in metrics
+    )

@@ -1,37 +1,34 @@
 """What evaluations report."""
 
-from gymsolve.metrics.metric import Metric
+from gymsolve.metrics.metric import Metric, share, with_defaults
 
 _TASKS = "with several tasks"
 
-EVALUATION = (
+EVALUATION = with_defaults(
     Metric(
         "eval/mean_reward",
         "mean raw return; `best` and solved go by it; NaN when a cap came before the end of any episode; of "
         "several tasks the mean of their means, of a curriculum that of its last stage",
-        "evaluation",
-        "reward",
-        "up",
+        unit="reward",
+        better="up",
         priority=1,
     ),
-    Metric("eval/std_reward", "spread of the raw returns", "evaluation", "reward", low=0),
-    Metric("eval/min_reward", "smallest raw return", "evaluation", "reward", "up", priority=3),
-    Metric("eval/max_reward", "largest raw return", "evaluation", "reward", "up", priority=3),
-    Metric("eval/mean_ep_length", "mean length in agent steps", "evaluation", "steps", low=0),
-    Metric("eval/reward_per_step", "all raw returns over all steps", "evaluation", "reward", priority=3),
-    Metric("eval/episodes", "episodes behind these numbers", "evaluation", "episodes", low=0, priority=3),
+    Metric("eval/std_reward", "spread of the raw returns", unit="reward", low=0),
+    Metric("eval/min_reward", "smallest raw return", unit="reward", better="up", priority=3),
+    Metric("eval/max_reward", "largest raw return", unit="reward", better="up", priority=3),
+    Metric("eval/mean_ep_length", "mean length in agent steps", unit="steps", low=0),
+    Metric("eval/reward_per_step", "all raw returns over all steps", unit="reward", priority=3),
+    Metric("eval/episodes", "episodes behind these numbers", unit="episodes", low=0, priority=3),
     Metric(
         "eval/env_steps",
         "steps they took, those of copies that had played their share included",
-        "evaluation",
-        "steps",
+        unit="steps",
         low=0,
         priority=3,
     ),
     Metric(
         "eval/faults",
         "processes of evaluations that died or hung since the start; their episodes are played again",
-        "evaluation",
         better="down",
         low=0,
         condition="once one did",
@@ -39,7 +36,6 @@ EVALUATION = (
     Metric(
         "eval/first_obs_size",
         "root mean square of what the network saw as episodes began, after normalisation",
-        "evaluation",
         low=0,
         priority=3,
         condition="when observations hold more than categories",
@@ -47,91 +43,67 @@ EVALUATION = (
     Metric(
         "eval/seconds",
         "seconds training waited; 0 when asynchronous",
-        "evaluation",
-        "s",
-        "down",
+        unit="s",
+        better="down",
         low=0,
         priority=3,
     ),
-    Metric(
+    share(
         "eval/success_rate",
         "share of successes",
-        "evaluation",
-        "share",
-        "up",
-        low=0,
-        high=1,
+        better="up",
         priority=1,
         condition="when the environment tells",
     ),
     Metric(
         "eval/confirm_mean_reward",
         "mean raw return on fresh seeds",
-        "evaluation",
-        "reward",
-        "up",
+        unit="reward",
+        better="up",
         priority=1,
         condition="after the threshold was reached",
     ),
     Metric(
         "eval/confirm_episodes",
         "episodes behind the confirmation",
-        "evaluation",
-        "episodes",
+        unit="episodes",
         low=1,
         priority=3,
         condition="after the threshold was reached",
     ),
-    Metric(
+    share(
         "eval/confirm_success_rate",
         "share of successes on fresh seeds",
-        "evaluation",
-        "share",
-        "up",
-        low=0,
-        high=1,
+        better="up",
         priority=1,
         condition="after the threshold was reached, when the environment tells",
     ),
     Metric(
         "task_eval/<task>",
         "mean raw return of a task, played alone",
-        "evaluation",
-        "reward",
-        "up",
+        unit="reward",
+        better="up",
         priority=1,
         condition=_TASKS,
     ),
     Metric(
-        "task_eval_std/<task>",
-        "spread of those returns",
-        "evaluation",
-        "reward",
-        low=0,
-        priority=3,
-        condition=_TASKS,
+        "task_eval_std/<task>", "spread of those returns", unit="reward", low=0, priority=3, condition=_TASKS
     ),
-    Metric(
+    share(
         "task_eval_success/<task>",
         "share of a task's evaluation episodes that were a success",
-        "evaluation",
-        "share",
-        "up",
-        low=0,
-        high=1,
+        better="up",
         condition=f"{_TASKS}, when the environment tells",
     ),
     Metric(
         "task_threshold/<task>",
         "what a task must reach",
-        "evaluation",
         priority=3,
         condition=f"{_TASKS}, when it has a threshold",
     ),
     Metric(
         "task_reached/<task>",
         "1 when a task reached its own threshold in this evaluation, else 0",
-        "evaluation",
         better="up",
         low=0,
         high=1,
@@ -140,9 +112,8 @@ EVALUATION = (
     Metric(
         "eval/tasks_reached",
         "how many tasks did",
-        "evaluation",
-        "tasks",
-        "up",
+        unit="tasks",
+        better="up",
         low=0,
         priority=1,
         condition=_TASKS,
@@ -151,7 +122,6 @@ EVALUATION = (
         "solved",
         "1 when both long evaluations reached the threshold, of several tasks that of each, of a curriculum "
         "that of its last stage, else 0",
-        "evaluation",
         better="up",
         low=0,
         high=1,
@@ -162,10 +132,10 @@ EVALUATION = (
         "mean height of the curve of evaluations over the steps so far (once solved, over the budget): 0 at "
         "the first one's return (or share of successes, where that decides) or below, 1 at the threshold or "
         "above",
-        "evaluation",
         better="up",
         low=0,
         high=1,
         condition="when there is a threshold",
     ),
+    by="evaluation",
 )

@@ -1,27 +1,17 @@
 """Metrics of behaviour cloning: how well the policy repeats recorded actions."""
 
-from gymsolve.metrics.metric import Metric
+from gymsolve.metrics.metric import ACTOR_CRITICS, Metric, share, with_defaults
 
 _SOME = "with recorded episodes (`imitate`)"
-_ALGOS = "ppo, a2c, reinforce"
 
-IMITATION = (
-    Metric(
-        "imitate/loss",
-        "mean −log π of recorded actions",
-        _ALGOS,
-        unit="nats",
-        better="down",
-        condition=_SOME,
-    ),
-    Metric(
+IMITATION = with_defaults(
+    Metric("imitate/loss", "mean −log π of recorded actions", unit="nats", better="down"),
+    share(
         "imitate/agreement",
         "share of recorded actions that the policy thinks likeliest",
-        _ALGOS,
-        unit="share",
         better="up",
-        low=0,
-        high=1,
         condition=f"{_SOME}, when actions are choices",
     ),
+    by=ACTOR_CRITICS,
+    condition=_SOME,
 )

@@ -1,6 +1,6 @@
 """What updates report, and the hyperparameters in force."""
 
-from gymsolve.metrics.metric import ACTION_VALUES, ACTOR_CRITICS, WITH_CREDIT, Metric
+from gymsolve.metrics.metric import ACTION_VALUES, ACTOR_CRITICS, WITH_CREDIT, Metric, share
 
 DECADES = tuple(range(-9, 1))
 """Powers of ten of the histograms of gradients."""
@@ -57,21 +57,15 @@ LEARNING = (
             ("value", "what is the value function's alone, or of action values", "all", "when it is learned"),
         )
     ),
-    Metric(
+    share(
         "gradient/<part>_<size>",
         "share of the entries of a part's gradient (`trunk`, `policy`, `value`; last gradient step, before "
         "clipping) whose size is of this decade: `1e-4` is 0.0001 to 0.001, `zero` exactly 0",
-        unit="share",
-        low=0,
-        high=1,
         priority=3,
     ),
-    Metric(
+    share(
         "train/grad_clipped_share",
         "share of gradient steps that `max_grad_norm` shortened; of the policy's for REINFORCE",
-        unit="share",
-        low=0,
-        high=1,
         priority=3,
     ),
     Metric(
@@ -82,13 +76,10 @@ LEARNING = (
         low=0,
         priority=1,
     ),
-    Metric(
+    share(
         "train/clip_fraction",
         "share of probability ratios beyond `clip_coef` (0.2 for A2C and REINFORCE)",
         ACTOR_CRITICS,
-        unit="share",
-        low=0,
-        high=1,
     ),
     Metric(
         "train/first_ratio",
@@ -109,15 +100,7 @@ LEARNING = (
     ),
     Metric("train/ratio", "mean probability ratio over the gradient steps", "ppo", low=0, priority=3),
     Metric("train/gradient_steps", "gradient steps per update", "ppo, pqn, dqn", low=0, priority=3),
-    Metric(
-        "train/kl_stopped",
-        "share of updates that `target_kl` ended early",
-        "ppo",
-        "share",
-        low=0,
-        high=1,
-        priority=3,
-    ),
+    share("train/kl_stopped", "share of updates that `target_kl` ended early", "ppo", priority=3),
     Metric("train/q_mean", "mean value of the actions in minibatches, before each step", ACTION_VALUES),
     Metric(
         "train/td_error",
@@ -126,7 +109,7 @@ LEARNING = (
         better="down",
         low=0,
     ),
-    Metric("replay/size", "steps in the replay buffer", "dqn", "steps", low=0, priority=3),
+    Metric("replay/size", "steps in the replay buffer", "dqn", unit="steps", low=0, priority=3),
     Metric(
         "replay/ratio",
         "how often a step is learned from: rows of minibatches per step collected",
@@ -134,30 +117,19 @@ LEARNING = (
         low=0,
         priority=3,
     ),
-    Metric(
+    share(
         "train/unfinished_share",
         "share of steps left out because their episode was still running",
         "reinforce",
-        "share",
         better="down",
-        low=0,
-        high=1,
     ),
-    Metric(
-        "train/step_rms",
-        "root mean square of the parameters' change per update",
-        low=0,
-        priority=3,
-    ),
+    Metric("train/step_rms", "root mean square of the parameters' change per update", low=0, priority=3),
     Metric("train/step_max", "largest change of a parameter per update", low=0, priority=3),
-    Metric(
+    share(
         "train/dormant_share",
         "share of hidden units whose mean size after the activation is below 0.025 of their layer's; of "
         "channels for convolutions",
-        unit="share",
         better="down",
-        low=0,
-        high=1,
     ),
     Metric(
         "train/feature_rank",
@@ -174,13 +146,10 @@ LEARNING = (
         priority=3,
         condition="with `net.memory`",
     ),
-    Metric(
+    share(
         "train/churn",
         "share of a fixed set of observations whose likeliest action one update changed; in a box, by a "
         "hundredth of half its range",
-        unit="share",
-        low=0,
-        high=1,
         priority=3,
     ),
     Metric(

@@ -1,19 +1,19 @@
 """Where a run is, and where its time goes."""
 
-from gymsolve.metrics.metric import Metric
+from gymsolve.metrics.metric import Metric, share, with_defaults
 
-POSITION = (
+POSITION = with_defaults(
     Metric(
         "env_steps",
         "steps of all environments, summed; resets that cost a step are not counted",
-        "both",
-        "steps",
+        unit="steps",
         low=0,
         priority=1,
     ),
-    Metric("vec_steps", "calls of the vector environment's `step`", "both", "steps", low=0, priority=3),
-    Metric("updates", "updates done, one per rollout", "both", low=0, priority=3),
-    Metric("progress", "share of the budget, 0 to 1", "both", "share", low=0, high=1, priority=1),
+    Metric("vec_steps", "calls of the vector environment's `step`", unit="steps", low=0, priority=3),
+    Metric("updates", "updates done, one per rollout", low=0, priority=3),
+    share("progress", "share of the budget, 0 to 1", priority=1),
+    by="both",
 )
 
 TIME = (
@@ -32,8 +32,24 @@ TIME = (
         low=0,
         priority=1,
     ),
-    Metric("time/collect_seconds", "seconds the newest rollout took", "all", "s", "down", low=0, priority=3),
-    Metric("time/update_seconds", "seconds the newest update took", "all", "s", "down", low=0, priority=3),
+    Metric(
+        "time/collect_seconds",
+        "seconds the newest rollout took",
+        "all",
+        unit="s",
+        better="down",
+        low=0,
+        priority=3,
+    ),
+    Metric(
+        "time/update_seconds",
+        "seconds the newest update took",
+        "all",
+        unit="s",
+        better="down",
+        low=0,
+        priority=3,
+    ),
     Metric(
         "time/updates_per_second",
         "updates per second since the record before",
@@ -42,12 +58,9 @@ TIME = (
         low=0,
     ),
     *(
-        Metric(
+        share(
             f"time/{part}_share",
             f"share of the time since the record before that went into {what}",
-            unit="share",
-            low=0,
-            high=1,
             priority=3,
         )
         for part, what in (

@@ -1,6 +1,6 @@
 """What was collected: episodes, rewards, observations, actions."""
 
-from gymsolve.metrics.metric import ACTOR_CRITICS, WITH_CREDIT, Metric
+from gymsolve.metrics.metric import ACTOR_CRITICS, WITH_CREDIT, Metric, share, with_defaults
 
 _COMPONENTS = "when the wrapper `reward_components` names them"
 _TASKS = "with several tasks"
@@ -37,7 +37,7 @@ EPISODES = (
     Metric("rollout/ep_rew_best", "largest raw return since the start", unit="reward", better="up"),
     Metric("rollout/ep_len_mean", "mean length in agent steps", unit="steps", low=0),
     Metric("rollout/ep_len_std", "spread of the lengths", unit="steps", low=0, priority=3),
-    Metric("rollout/truncated_share", "share that a time limit cut", unit="share", low=0, high=1),
+    share("rollout/truncated_share", "share that a time limit cut"),
     Metric(
         "rollout/ep_shaped_rew_mean",
         "mean return as wrappers made it, before scaling",
@@ -45,33 +45,24 @@ EPISODES = (
         better="up",
         condition="when wrappers changed rewards",
     ),
-    Metric(
+    share(
         "rollout/success_rate",
         "share of successes",
-        unit="share",
         better="up",
-        low=0,
-        high=1,
         priority=1,
         condition="when the environment tells",
     ),
-    Metric(
+    share(
         "rollout/bootstrapped_share",
         "share of the newest rollout's truncated episodes whose last observation was there to bootstrap from",
-        unit="share",
         better="up",
-        low=0,
-        high=1,
         priority=3,
         condition="when a time limit cut one",
     ),
-    Metric(
+    share(
         "rollout/reset_synchrony",
         "largest share of environments that ended an episode in the same step of the newest rollout",
-        unit="share",
         better="down",
-        low=0,
-        high=1,
         priority=3,
     ),
     Metric(
@@ -80,73 +71,37 @@ EPISODES = (
         unit="reward",
         condition=_COMPONENTS,
     ),
-    Metric(
-        "reward_share/<component>",
-        "share of a component in the sizes of all of them",
-        unit="share",
-        low=0,
-        high=1,
-        condition=_COMPONENTS,
+    share(
+        "reward_share/<component>", "share of a component in the sizes of all of them", condition=_COMPONENTS
     ),
 )
 
-TASKS = (
+TASKS = with_defaults(
     Metric(
         "task_return/<task>",
         "mean raw return of a task's last 100 training episodes",
         unit="reward",
         better="up",
         priority=1,
-        by=ACTOR_CRITICS,
-        condition=_TASKS,
     ),
+    Metric("task_length/<task>", "their mean length", unit="steps", low=0, priority=3),
     Metric(
-        "task_length/<task>",
-        "their mean length",
-        unit="steps",
-        low=0,
-        priority=3,
-        by=ACTOR_CRITICS,
-        condition=_TASKS,
+        "task_episodes/<task>", "episodes of a task that ended so far", unit="episodes", low=0, priority=3
     ),
-    Metric(
-        "task_episodes/<task>",
-        "episodes of a task that ended so far",
-        unit="episodes",
-        low=0,
-        priority=3,
-        by=ACTOR_CRITICS,
-        condition=_TASKS,
-    ),
-    Metric(
+    share(
         "task_success/<task>",
         "share of successes among a task's last 100 training episodes",
-        unit="share",
         better="up",
-        low=0,
-        high=1,
-        by=ACTOR_CRITICS,
         condition=f"{_TASKS}, when the environment tells",
     ),
-    Metric(
-        "task_steps/<task>",
-        "a task's share of the steps that are learned from",
-        unit="share",
-        low=0,
-        high=1,
-        by=ACTOR_CRITICS,
-        condition=_TASKS,
-    ),
-    Metric(
+    share("task_steps/<task>", "a task's share of the steps that are learned from"),
+    share(
         "task_signal/<task>",
         "a task's share in the sizes of all advantages, as they are normalised: how much of the policy's "
         "learning is about it",
-        unit="share",
-        low=0,
-        high=1,
-        by=ACTOR_CRITICS,
-        condition=_TASKS,
     ),
+    by=ACTOR_CRITICS,
+    condition=_TASKS,
 )
 
 _SUBJECTS = (
@@ -176,13 +131,10 @@ DATA = (
         low=0,
         condition=_NUMBERS,
     ),
-    Metric(
+    share(
         "obs/constant_share",
         "share of the observation's elements that did not change during the rollout",
-        unit="share",
         better="down",
-        low=0,
-        high=1,
     ),
     Metric(
         "obs/first_size",
@@ -193,34 +145,25 @@ DATA = (
     ),
     Metric("obs/mean", "mean of what the network saw", priority=3, condition=_NUMBERS),
     Metric("obs/std", "spread of what the network saw", low=0, priority=3, condition=_NUMBERS),
-    Metric(
+    share(
         "action/share_<k>",
         "share of choice k among the actions; `<part>_<choice>` where an action has several parts; of more "
         "than 32 choices, neighbours are counted together, as in `8to11`",
-        unit="share",
-        low=0,
-        high=1,
         priority=3,
         condition="for categories in at most 16 parts",
     ),
-    Metric(
+    share(
         "action/largest_share",
         "share of the commonest choice, in the part where it is largest",
-        unit="share",
-        low=0,
-        high=1,
         condition="for categories",
     ),
     Metric("action/mean", "mean action, as the environment takes it", priority=3),
     Metric("action/std", "spread of the actions", low=0, priority=3),
-    Metric(
+    share(
         "action/saturated_share",
         "share of actions at a bound (within 0.5 % of the range), in the dimension where it is largest",
         ACTOR_CRITICS,
-        unit="share",
         better="down",
-        low=0,
-        high=1,
         condition="for bounded boxes",
     ),
     Metric(
