@@ -1,7 +1,7 @@
-"""From cases to alerts: a rule fires after some cases in a row, and is cleared after some without.
+"""Alerts: a rule fires after some cases in a row, and is cleared after some records without one.
 
-The tracker is a fold over records: fed one by one while a run trains, or all at once from its file, it
-ends in the same state. A resumed run therefore needs nothing but its metrics to go on.
+The tracker is a fold over records: it ends in the same state whether it gets them one by one while a run
+trains, or all at once from a file. A resumed run therefore needs nothing but its metrics.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from gymsolve.doctor.rules.rule import Change, Context, Evidence, Severity
 
 @dataclass(frozen=True)
 class Alert:
-    """What a rule found, with all that is needed to check and to mend it."""
+    """The finding of a rule, with all that is needed to check and to mend it."""
 
     id: str
     signal: int
@@ -25,12 +25,12 @@ class Alert:
     evidence: Evidence
     """The newest case."""
     step: int
-    """Where the newest case was."""
+    """Environment steps at the newest case."""
     onset: int
-    """Environment steps at which the first case was."""
+    """Environment steps at the first case."""
     active: bool
     count: int
-    """How often it fired."""
+    """Number of times that it fired."""
     share: float
     """Share of training during which it was active."""
     steps: int
@@ -41,9 +41,9 @@ class Alert:
     changes: tuple[Change, ...]
     effect: str
     instead: str = ""
-    """What to do where no setting is to be changed; empty where nothing but the code can help."""
+    """Advice where no setting should change; empty where only the code can help."""
     ended: bool = False
-    """The run ended with it."""
+    """It is about the error that ended the run."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -56,35 +56,22 @@ class AlertChange(NamedTuple):
     alert: Alert
 
 
+@dataclass(slots=True)
 class _State:
-    """How one rule stands."""
+    """The state of one rule in one run."""
 
-    __slots__ = (
-        "active",
-        "check",
-        "checkable",
-        "count",
-        "evidence",
-        "onset",
-        "quiet",
-        "rule",
-        "seconds",
-        "since",
-        "step",
-        "steps",
-        "streak",
-        "warmup",
-    )
-
-    def __init__(self, rule: Rule) -> None:
-        self.rule, self.check, self.warmup = rule, rule.check, rule.warmup
-        self.checkable = False
-        self.active = False
-        self.streak = self.quiet = self.count = 0
-        self.since = self.step = 0
-        self.onset: int | None = None
-        self.evidence: Evidence | None = None
-        self.steps, self.seconds = 0, 0.0
+    rule: Rule
+    checkable: bool = False
+    active: bool = False
+    streak: int = 0
+    quiet: int = 0
+    count: int = 0
+    since: int = 0
+    step: int = 0
+    onset: int | None = None
+    evidence: Evidence | None = None
+    steps: int = 0
+    seconds: float = 0.0
 
 
 class AlertTracker:
@@ -98,7 +85,7 @@ class AlertTracker:
         self._states = [_State(rule) for rule in rules if rule.applies(context)]
         self.inapplicable = [rule for rule in rules if not rule.applies(context)]
         self.failure: Alert | None = None
-        """What ended the run, when it did not end by itself."""
+        """The alert about the error that ended the run, if one did."""
         self._recalled: dict[str, Alert] = {}
         self._by_metric: dict[str, list[_State]] = {}
         for state in self._states:
@@ -107,7 +94,7 @@ class AlertTracker:
             self.update(record)
 
     def update(self, record: dict[str, Any]) -> list[AlertChange]:
-        """Take a record; alerts that fired or were cleared by it."""
+        """Take a record; returns the alerts that it fired or cleared."""
         history = self.history
         history.append(record)
         context, progress = self.context, self.context.progress(history)
@@ -115,10 +102,10 @@ class AlertTracker:
         for metric, states in self._by_metric.items():
             if metric in history.record:
                 for state in states:
-                    if progress >= state.warmup and (state.checkable or self._is_checkable(state)):
-                        evidence = state.check(history, context, state.active)
+                    if progress >= state.rule.warmup and (state.checkable or self._is_checkable(state)):
+                        evidence = state.rule.check(history, context, state.active)
                         if evidence is None and not state.active:
-                            state.streak = 0  # by far the commonest
+                            state.streak = 0  # by far the most common case
                         else:
                             self._step(state, evidence, changed)
         if history.record.get("solved") == 1.0:
@@ -126,26 +113,26 @@ class AlertTracker:
         return changed
 
     def alerts(self) -> list[Alert]:
-        """Everything that fired so far, by id."""
+        """All alerts that have fired so far, sorted by id."""
         fired = {state.rule.id: self._alert(state) for state in self._states if state.count} | self._recalled
         if self.failure is not None:
             fired[self.failure.id] = self.failure
         return [fired[name] for name in sorted(fired)]
 
     def recall(self, history: History, alerts: Iterable[Alert]) -> None:
-        """Take over what another tracker has found in these records, instead of running the rules."""
+        """Take over the alerts that another tracker found in these records, instead of running the rules."""
         self.history = history
         self._recalled = {alert.id: alert for alert in alerts}
 
     def fail(self, failure: Alert) -> AlertChange:
-        """Take the alert about what ended the run: no record tells of it."""
+        """Take the alert about the error that ended the run: no record holds it."""
         self.failure = failure
         return AlertChange("alert", failure)
 
     def _settle_success(self, changed: list[AlertChange]) -> None:
-        """What is no case any more once the run is solved is over: no record will come to clear it."""
+        """Clear active alerts that are no case any more once the run is solved: no later record would."""
         for state in self._states:
-            if state.active and state.check(self.history, self.context, True) is None:
+            if state.active and state.rule.check(self.history, self.context, True) is None:
                 state.active, state.streak = False, 0
                 changed.append(AlertChange("alert_cleared", self._alert(state)))
 
@@ -160,7 +147,7 @@ class AlertTracker:
 
     def unchecked_rules(self) -> list[tuple[Rule, str]]:
         """Rules that could not be checked, and why."""
-        ours = self.context.config is not None  # a log of another tool tells neither spaces nor all settings
+        ours = self.context.config is not None  # a log of another tool holds neither spaces nor all settings
         why = "does not apply to these settings" if ours else "needs what such a log does not tell"
         unchecked = [(rule, why) for rule in self.inapplicable]
         for state in self._states:
@@ -201,7 +188,7 @@ class AlertTracker:
             changed.append(AlertChange("alert", self._alert(state)))
 
     def _charge(self, state: _State, step: int) -> None:
-        """Add what was spent since the last look; evaluations may come in under an earlier step."""
+        """Add steps and seconds since the last charge; an evaluation may arrive with an earlier step."""
         if step <= state.since:
             return
         state.steps += step - state.since
@@ -242,4 +229,4 @@ def is_present(history: History, name: str) -> bool:
     if not name.endswith(">"):
         return name in history.series
     prefix = name.partition("<")[0]
-    return any(known.startswith(prefix) for known in history.series)
+    return any(metric.startswith(prefix) for metric in history.series)

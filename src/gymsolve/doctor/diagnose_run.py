@@ -1,4 +1,4 @@
-"""The verdict of the rules of today on a run, or on somebody else's log."""
+"""`gymsolve diagnose`: applies the rules to a run, or to a log of another tool."""
 
 import os
 from dataclasses import dataclass, replace
@@ -36,15 +36,15 @@ class ExplainedAlert(Alert):
 
 @dataclass(frozen=True)
 class Findings(Answer):
-    """What went wrong in a training, in causal order; also what was not found and what was not checked."""
+    """The alerts of a training in causal order, and the rules that did not fire or were not checked."""
 
     run: str
     path: str
     log: str
-    """Who wrote it: `gymsolve`, or another tool."""
+    """The tool that wrote the log: `gymsolve`, or another one."""
     env_id: str | None
     settings: dict[str, Any]
-    """What a log of another tool says of its settings, under that tool's names; empty for our own."""
+    """Settings in a log of another tool, under that tool's names; empty for our own."""
     records: int
     env_steps: int
     roots: tuple[Alert, ...]
@@ -54,7 +54,7 @@ class Findings(Answer):
     not_checked: dict[str, str]
     """Ids of rules, and why they could not be checked."""
     problems: list[str]
-    """What could not be read."""
+    """Files and lines that could not be read."""
     lint: list[str]
     """Settings that rarely work."""
 
@@ -64,13 +64,13 @@ def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> Findings:
     if ref.startswith(ONLINE):
         return _of_log(wandb_log(fetch_wandb(ref.removeprefix(ONLINE))))
     path, name = Path(ref), split_ref(ref)[0]
-    # Whoever stands in a runs folder finds a file of the name @last there.
+    # A runs folder holds a file called @last; as an argument it means the run.
     if name != LAST and os.path.lexists(path) and not holds_run(path):
         return _of_log(read_foreign(path))
     try:
         run = find_run(name, runs_dir)
     except (UnknownRunError, OSError) as error:  # a name may also be too long for any file
-        if os.sep in ref or path.suffix in _SUFFIXES:  # whoever writes this means a place, not a run
+        if os.sep in ref or path.suffix in _SUFFIXES:  # it names a place, not a run
             near = did_you_mean(path.name, _names(path.parent))
             hint = near or (None if _exists(path.parent) else f"There is no folder {path.parent} either.")
             raise UnknownRunError(f"there is no file or folder '{ref}'.", hint=hint) from error
@@ -103,7 +103,7 @@ def _of_run(run: Run) -> Findings:
 def run_findings(
     run: Run, config: TrainConfig, context: Context, diagnosis: Diagnosis, metrics: Records
 ) -> Findings:
-    """A diagnosis of a run, with what else there is to say of its settings and its records."""
+    """A diagnosis of a run, with doubts about its settings and problems of its files."""
     return Findings(
         run=run.id,
         path=str(run.path),
@@ -130,7 +130,7 @@ def _of_log(log: ForeignLog) -> Findings:
 
 
 def _in_their_words(diagnosis: Diagnosis, log: ForeignLog) -> Diagnosis:
-    """Remedies with the names of settings that the log's own tool has."""
+    """Remedies under the names that the log's own tool gives its settings."""
 
     def translate(alert: Alert) -> Alert:
         return replace(alert, changes=their_changes(log.kind, alert.changes, log.settings))

@@ -1,4 +1,4 @@
-"""Findings in causal order: one root cause first, its consequences under it, and what was not found.
+"""Findings in causal order: root causes first, their consequences next, then rules that did not fire.
 
 The environment comes before hyperparameters: most trainings that do not learn fail there, and no setting
 mends an observation that never changes.
@@ -22,12 +22,12 @@ from gymsolve.settings.config import TrainConfig
 from gymsolve.spec import EnvSpec
 
 _FIRST = (1, 0, 2, 3, 24, 9)
-"""Signals of the environment and of bookkeeping, in the order in which they are looked at."""
+"""Signals of the environment and of bookkeeping, the most urgent first."""
 _SEVERITIES = ("error", "warn", "info")
 _PASSING = 0.05
-"""What was over so soon is told after what stayed."""
+"""An alert that was active for a smaller share of training comes after those that lasted."""
 _SLACK = 0.1
-"""A cause may be noticed later than its effect by this share of training: it may need longer to show."""
+"""A cause may be noticed later than its effect by this share of training."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Consequence:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All that the rules have to say about a run."""
+    """The verdict of all rules on a run."""
 
     roots: tuple[Alert, ...]
     consequences: tuple[Consequence, ...]
@@ -52,7 +52,7 @@ class Diagnosis:
     @property
     def alerts(self) -> tuple[Alert, ...]:
         """Causes first, the most urgent in front, then what follows from them."""
-        return (*self.roots, *(one.alert for one in self.consequences))
+        return (*self.roots, *(consequence.alert for consequence in self.consequences))
 
     @property
     def because(self) -> dict[str, str]:
@@ -67,7 +67,10 @@ class Diagnosis:
     def to_json(self) -> dict[str, Any]:
         return {
             "roots": [alert.to_json() for alert in self.roots],
-            "consequences": [{**one.alert.to_json(), "because": one.because} for one in self.consequences],
+            "consequences": [
+                {**consequence.alert.to_json(), "because": consequence.because}
+                for consequence in self.consequences
+            ],
             "not_fired": list(self.not_fired),
             "not_checked": dict(self.not_checked),
         }
@@ -82,7 +85,7 @@ def diagnose(records: Iterable[dict[str, Any]], context: Context, *, failure: st
 
 
 def explain(tracker: AlertTracker) -> Diagnosis:
-    """What a tracker has found, in causal order."""
+    """The alerts of a tracker, in causal order."""
     alerts = tracker.alerts()
     reach = _SLACK * max(tracker.context.budget, tracker.history.env_steps)
     because = {alert.id: _cause(alert, alerts, reach) for alert in alerts}
@@ -101,8 +104,8 @@ def explain(tracker: AlertTracker) -> Diagnosis:
 
 
 def _reconcile(alerts: Sequence[Alert], origin: dict[str, str]) -> list[Alert]:
-    """The same alerts with remedies that agree: causes decide over their consequences, and what lasts over
-    what is over and left nothing behind."""
+    """The alerts with remedies that agree: causes overrule consequences, and lasting alerts overrule
+    those that are over without a lasting consequence."""
     lasting = {origin[alert.id] for alert in alerts if alert.active}
 
     def rank(alert: Alert) -> tuple[bool, bool]:
@@ -113,7 +116,7 @@ def _reconcile(alerts: Sequence[Alert], origin: dict[str, str]) -> list[Alert]:
 
 
 def _cause(alert: Alert, alerts: Sequence[Alert], reach: float) -> str | None:
-    """The most urgent alert that explains another and was not noticed much later, or stood from the start."""
+    """The most urgent alert that explains this one and was not noticed much later, or is a standing one."""
     causes = [
         other
         for other in alerts
@@ -143,7 +146,7 @@ def _closure(rules: Sequence[Rule]) -> dict[str, frozenset[str]]:
 
     def visit(name: str) -> frozenset[str]:
         if name not in reached:
-            below = [visit(one) | {one} for one in direct[name]]
+            below = [visit(effect) | {effect} for effect in direct[name]]
             reached[name] = frozenset().union(*below)
         return reached[name]
 
@@ -157,12 +160,12 @@ _STANDING = frozenset(rule.id for rule in RULES if rule.standing)
 
 
 def run_context(run: Run, config: TrainConfig) -> Context:
-    """What the rules may know of a stored run."""
+    """The context of a stored run, for the rules."""
     return Context.of(config, _spec(run), warm_start=run.is_warm_start)
 
 
 def explain_run(run: Run, alerts: AlertTracker) -> Diagnosis:
-    """What the rules found in a run that they have followed; the error that ended it counts as evidence."""
+    """The diagnosis of a run whose records a tracker has taken; the error that ended the run counts too."""
     summary = run.summary()
     if summary.status == "crashed" and alerts.failure is None:
         reason, events = str(summary.reason or ""), run.read_events().rows
@@ -178,17 +181,12 @@ def _crash(run: Run, alerts: AlertTracker, reason: str, events: Sequence[dict[st
     errors = [event for event in events if event.get("kind") == "error"]
     at = errors[-1].get("at") if errors and reason != SILENT else None
     saved = list_checkpoints(run)
-    return crash_alert(
-        alerts,
-        reason,
-        at=at if isinstance(at, dict) else None,
-        run=run.id,
-        saved=saved[-1] if saved else "",
-    )
+    place = at if isinstance(at, dict) else None
+    return crash_alert(alerts, reason, at=place, run=run.id, saved=saved[-1] if saved else "")
 
 
 def _spec(run: Run) -> EnvSpec | None:
-    """The spaces, as they are stored with the weights; None before the first checkpoint, or if unreadable."""
+    """The spaces that are stored with the weights; None without a readable checkpoint."""
     stored = newest_metadata(run)
     try:
         return None if stored is None else EnvSpec.from_json(json.loads(stored["spec"]))

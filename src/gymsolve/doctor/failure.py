@@ -1,7 +1,7 @@
-"""The alert on what ended a run that did not end by itself: never in a record, so no rule can see it.
+"""The alert on the error that ended a run: no record holds the error, so no rule can see it.
 
-The training process makes the one on a bad number from the error it stops with, everybody else from the event
-that this left; all others are made from the run's last words, or from their absence.
+The training process makes the alert on a bad number from its error; readers make it from the `error` event.
+All other alerts are made from the reason that `run.json` gives, also where the process left none.
 """
 
 import re
@@ -24,11 +24,11 @@ class Failure:
 
     id: str
     words: re.Pattern[str]
-    """What its error says."""
+    """Matches the text of its error."""
     title: str
     cause: str
     remedy: str
-    """What to do before the run is resumed."""
+    """Advice for the time before the run is resumed."""
 
 
 FAILURES = (
@@ -90,10 +90,10 @@ FAILURES = (
         "`--debug` shows the whole traceback",
     ),
 )
-"""The first whose words an error has is what it is called."""
+"""The first one whose pattern matches an error gives it its name."""
 
 _DEBUG = "With --debug you see the traceback."
-"""How errors of environments end; the remedy says it too."""
+"""The last sentence of errors of environments; the remedy says it too."""
 _METRICS = {
     "observation": "obs/abs_max",
     "reward": "rollout/reward_mean",
@@ -103,7 +103,7 @@ _METRICS = {
     "advantage": "rollout/advantage_mean",
     "gradient": "train/grad_norm",
 }
-"""The measure that would have shown it, had it come to be measured."""
+"""The metric that would have shown the bad number."""
 _CAUSES = {
     "observation": "the environment itself returned it",
     "reward": "the environment itself returned it, or rewards are too large to be scaled",
@@ -122,25 +122,18 @@ def failure_alert(tracker: AlertTracker, text: str, bad: BadNumber | None) -> Al
     step = tracker.history.env_steps if bad is None or bad.env_steps is None else bad.env_steps
     judged = bad is not None and bad.role == "eval"
     metric = "eval/mean_reward" if judged else _METRICS.get(what, "train/loss")
-    told = text if bad is None else _told(bad)
-    evidence = Evidence(metric, float("nan"), 0.0, "≠", told, meaning=what, bad=bad)
-    return Alert(
+    note = text if bad is None else _describe(bad)
+    evidence = Evidence(metric, float("nan"), 0.0, "≠", note, meaning=what, bad=bad)
+    return _ending(
+        evidence,
+        step,
         id=rule.id,
         signal=rule.signal,
         severity=rule.severity,
         title=rule.title,
-        evidence=evidence,
-        step=step,
-        onset=step,
-        active=True,
-        count=1,
-        share=0.0,
-        steps=0,
-        seconds=0.0,
         cause=_CAUSES.get(what, "the weights ran away: a learning rate far too high"),
         changes=prescribe(tracker.context, _remedy(what, tracker.context, evidence)).changes,
         effect="" if what in _ENVIRONMENTS_OWN else str(rule.effect),
-        ended=True,
     )
 
 
@@ -148,41 +141,40 @@ def crash_alert(
     tracker: AlertTracker, text: str, *, at: Mapping[str, Any] | None, run: str, saved: str
 ) -> Alert:
     """`text` is the error in words, `at` where in the user's code it arose, `saved` the newest checkpoint."""
-    kind = next(one for one in FAILURES if one.words.search(text))
+    kind = next(failure for failure in FAILURES if failure.words.search(text))
     step = tracker.history.env_steps
-    where, shown = "", text.removeprefix("EnvFaultError: ").removesuffix(_DEBUG).rstrip(". ")
+    where, reason = "", text.removeprefix("EnvFaultError: ").removesuffix(_DEBUG).rstrip(". ")
     if at is not None and f"{Path(str(at.get('file'))).name}, line {at.get('line')}" not in text:
         where = f" ({at.get('file')}, line {at.get('line')}, in {at.get('function')})"
     start = f"checkpoint {saved}" if saved else "step 0, since there is no checkpoint"
-    return Alert(
+    return _ending(
+        Evidence("env_steps", float(step), float(step), "", f"{reason}{where}"),
+        step,
         id=kind.id,
         signal=1,
         severity="error",
         title=kind.title,
-        evidence=Evidence("env_steps", float(step), float(step), "", f"{shown}{where}"),
-        step=step,
-        onset=step,
-        active=True,
-        count=1,
-        share=0.0,
-        steps=0,
-        seconds=0.0,
         cause=kind.cause,
         changes=(),
         effect="",
         instead=f"{kind.remedy}; then `gymsolve resume {run}` goes on from {start}",
-        ended=True,
     )
 
 
+def _ending(evidence: Evidence, step: int, **about: Any) -> Alert:
+    """An alert that fired once, at the step at which the run ended."""
+    spent: dict[str, Any] = {"share": 0.0, "steps": 0, "seconds": 0.0}
+    return Alert(evidence=evidence, step=step, onset=step, active=True, count=1, ended=True, **spent, **about)
+
+
 def bad_number_of(events: Iterable[dict[str, Any]]) -> BadNumber | None:
-    """Of the newest error among a run's events; None when no single number was to blame."""
+    """The bad number in the newest `error` event; None where the error was about something else."""
     errors = [event for event in events if event["kind"] == "error"]
     stored = errors[-1].get("bad") if errors else None
     return None if stored is None else BadNumber.from_json(stored)
 
 
-def _told(bad: BadNumber) -> str:
+def _describe(bad: BadNumber) -> str:
     whose = "" if bad.env is None else f" of environment {bad.env}"
     return f"{bad.number} in {bad.place}{whose}{bad.moment}"
 

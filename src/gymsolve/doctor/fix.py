@@ -1,6 +1,6 @@
-"""Plans the trial of a remedy: of which alert, from which checkpoint, with which settings, for how long.
+"""Plans the trial of a remedy: the alert, the checkpoint, the settings and the number of steps.
 
-`jobs/trials.py` trains both sides and compares what came out.
+`jobs/trials.py` trains both sides and compares their results.
 """
 
 import os
@@ -35,7 +35,7 @@ class FixPlan:
     alert: Alert | None
     """None when nothing fired."""
     obstacle: str | None = None
-    """Why there is nothing to try, in a sentence."""
+    """A sentence on why nothing can be tried."""
     checkpoint: str | None = None
     """The last one from before the alert; None begins at step 0."""
     steps: int = 0
@@ -57,14 +57,14 @@ class FixPlan:
 
     @property
     def promise(self) -> Effect | None:
-        """What the remedy should do to which metric; None where that was not promised."""
+        """The effect that the remedy promises; None where it promises none."""
         if self.alert is None or not self.alert.effect:
             return None
         return next(rule.effect for rule in RULES if rule.id == self.alert.id)
 
     def overrides(self, side: Side, seed: int) -> dict[str, Any]:
         """The settings of one trial that differ from those of the run."""
-        remedy = {one.path: one.new for one in self.changes} if side == "changed" else {}
+        remedy = {change.path: change.new for change in self.changes} if side == "changed" else {}
         return remedy | dict(self.common) | {"seed": seed}
 
     def facts(self) -> dict[str, Any]:
@@ -99,11 +99,11 @@ class FixAnswer(Answer):
     onset: int | None
     changes: tuple[Change, ...]
     effect: str
-    """What the remedy should do, in words."""
+    """The promised effect of the remedy, in words."""
     obstacle: str | None
-    """Why there is nothing to try."""
+    """The reason why nothing can be tried."""
     checkpoint: str | None
-    """Where both sides begin; None is step 0."""
+    """The checkpoint from which both sides begin; None is step 0."""
     steps: int
     seeds: tuple[int, ...]
     notes: tuple[str, ...]
@@ -111,7 +111,7 @@ class FixAnswer(Answer):
 
 @dataclass(frozen=True)
 class PlannedFix(FixAnswer):
-    """What would be tried."""
+    """A trial that has not begun."""
 
     verdict: None = None
 
@@ -125,9 +125,9 @@ def plan_fix(
     max_seconds: float | None = None,
     runs_dir: Path | str | None = None,
 ) -> FixPlan:
-    """How to try the remedy of an alert, by default of the first root cause.
+    """A plan to try the remedy of an alert, by default of the first root cause.
 
-    No trial trains for more than `max_seconds`; those of the run up to the trial's beginning do not count.
+    No trial trains for more than `max_seconds`; seconds that the run took up to its checkpoint do not count.
     """
     if seeds < 1:
         raise UsageError(f"{seeds} seeds are none.", where="--seeds", hint="Give at least one.")
@@ -139,46 +139,45 @@ def plan_fix(
             hint=f"If it is a log of another tool: gymsolve diagnose {ref}",
         )
     run = find_run(split_ref(ref)[0], runs_dir)
-    found = diagnose_path(str(run.path))
-    chosen = _choose(found, alert)
-    obstacle = _obstacle(run, found, chosen)
+    findings = diagnose_path(str(run.path))
+    chosen = _choose(findings, alert)
+    obstacle = _obstacle(run, findings, chosen)
     if chosen is None or obstacle is not None:
         return FixPlan(run, chosen, obstacle)
     return _trial(FixPlan(run, chosen), steps, seeds, max_seconds)
 
 
-def _choose(found: Findings, name: str | None) -> Alert | None:
-    fired: list[Alert] = [*found.roots, *found.consequences]
+def _choose(findings: Findings, name: str | None) -> Alert | None:
+    fired: list[Alert] = [*findings.roots, *findings.consequences]
     if name is None:
         return fired[0] if fired else None
-    for one in fired:
-        if one.id == name:
-            return one
-    ids = [one.id for one in fired]
-    told = f"Those that did: {', '.join(ids)}." if ids else "None did."
+    ids = [alert.id for alert in fired]
+    if name in ids:
+        return fired[ids.index(name)]
+    listed = f"Those that did: {', '.join(ids)}." if ids else "None did."
     if name in {rule.id for rule in RULES}:
-        hint = did_you_mean(name, ids) or told
+        hint = did_you_mean(name, ids) or listed
         raise UsageError(f"the alert '{name}' did not fire in this run.", where="ALERT", hint=hint)
-    hint = did_you_mean(name, ids) or did_you_mean(name, [rule.id for rule in RULES]) or told
+    hint = did_you_mean(name, ids) or did_you_mean(name, [rule.id for rule in RULES]) or listed
     raise UsageError(f"there is no alert called '{name}'.", where="ALERT", hint=hint)
 
 
-def _obstacle(run: Run, found: Findings, alert: Alert | None) -> str | None:
-    """Why there is nothing to try, if there is nothing."""
+def _obstacle(run: Run, findings: Findings, alert: Alert | None) -> str | None:
+    """The reason why nothing can be tried; None where a remedy can be."""
     if alert is None:
-        checks = len(found.not_fired)
+        checks = len(findings.not_fired)
         return f"no alert fired in this run ({checks} checks were made), so there is nothing to fix."
     if alert.changes:
         return None
-    others = [one.id for one in found.roots if one.changes and one.id != alert.id]
+    others = [root.id for root in findings.roots if root.changes and root.id != alert.id]
     also = f" A remedy can be tried for: gymsolve fix {run.id} {others[0]}" if others else ""
     return f"no setting mends '{alert.id}': {alert.cause}.{also}"
 
 
 def _trial(plan: FixPlan, steps: int | None, seeds: int, max_seconds: float | None) -> FixPlan:
     config = validate(plan.run.config_json()["config"], f"{plan.run.id}/config.json")
-    # What the remedy breaks is said before anything is trained.
-    _, changed = apply_overrides(config, {one.path: one.new for one in plan.changes})
+    # Settings that do not go together are refused before anything is trained.
+    _, changed = apply_overrides(config, {change.path: change.new for change in plan.changes})
     notes = []
     misfit = next((path for path in changed if path.startswith(LASTING)), None)
     if misfit is not None:
@@ -210,7 +209,7 @@ def _trial(plan: FixPlan, steps: int | None, seeds: int, max_seconds: float | No
 
 
 def _seconds_at(run: Run, checkpoint: str | None) -> float:
-    """Seconds of training that a checkpoint has behind it."""
+    """Seconds of training up to a checkpoint."""
     if checkpoint is None:
         return 0.0
     rows = [row for row in run.read_metrics().rows if row.get("env_steps", 0) <= int(checkpoint)]
@@ -218,13 +217,13 @@ def _seconds_at(run: Run, checkpoint: str | None) -> float:
 
 
 def _enough(config: TrainConfig, start: int) -> int:
-    """A tenth of the budget, or a few evaluations where these fit into what is left of it."""
+    """Steps of a trial: a tenth of the budget, or a few evaluations if the rest has room for them."""
     budget, every = config.env_budget, config.to_env_steps(config.eval_every)
     return max(1, budget // _SHARE, min(_EVALUATIONS * every, budget - start))
 
 
 def _last_healthy(run: Run, onset: int) -> tuple[str | None, Sequence[str]]:
-    """The newest checkpoint from before the alert that can be read, and those that cannot."""
+    """The newest readable checkpoint from before the alert, and notes on those that cannot be read."""
     passed_over = []
     for name in reversed([name for name in list_checkpoints(run) if int(name) < onset]):
         try:

@@ -1,8 +1,7 @@
-"""A run's records as one series per metric: what rules look at, live and afterwards.
+"""A run's records as one series per metric, for the rules, live and afterwards.
 
-Compact on purpose: plain lists, appended to. Where the largest value grew is kept beside the values, so that
-"no better than a while ago" costs a bisection instead of a scan. A training takes a record after every
-update, so what is done with each counts in microseconds.
+Series are plain lists. Each keeps the places where its largest value grew, so that "no better than a while
+ago" costs a bisection instead of a scan. Training appends a record after every update, so microseconds count.
 """
 
 import math
@@ -25,9 +24,9 @@ class Series:
         """The largest finite value so far."""
         self.low = math.inf
         self._rises: list[int] = []
-        """Where the peak grew."""
+        """Places where the peak grew."""
         self._falls: list[int] = []
-        """Where the low fell."""
+        """Places where the low fell."""
 
     def append(self, step: int, value: float) -> None:
         if value > self.peak and value != math.inf:  # false for NaN
@@ -48,12 +47,12 @@ class Series:
 
     @property
     def span(self) -> float:
-        """Between the smallest and the largest value so far."""
+        """The distance between the smallest and the largest value so far."""
         return self.peak - self.low
 
     @property
     def peak_step(self) -> int | None:
-        """Where the largest value so far was first reached; None before the first finite one."""
+        """The step that first reached the largest value; None before the first finite one."""
         return self.steps[self._rises[-1]] if self._rises else None
 
     def peak_at(self, index: int) -> float:
@@ -84,24 +83,24 @@ class History:
         self.record: dict[str, float] = {}
         """The newest record, numbers only."""
         self.broken: list[str] = []
-        """Names in it whose value is NaN or infinite."""
+        """Names in the newest record whose value is NaN or infinite."""
         self.memo: dict[tuple[float | None, ...], bool] = {}
-        """What `rules.outlook` has answered about the newest record."""
+        """Answers of `rules/learning_trend.py` about the newest record."""
         self.records = 0
         self.env_steps = 0
-        """Where the newest record is."""
+        """Environment steps of the newest record."""
         self.spending = Spending()
-        """Where the time went so far."""
+        """Seconds so far, by what they were spent on."""
         self._clock: tuple[list[int], list[float]] = ([], [])
         for record in records:
             self.append(record)
 
     def append(self, record: dict[str, Any]) -> None:
-        """Take one record; what is not a number (null counts as NaN) is left out."""
+        """Take one record; null counts as NaN, and other values that are no numbers are left out."""
         step = int(record.get("env_steps") or 0)
         numbers: dict[str, float] = {}
         broken: list[str] = []
-        known = self.series
+        all_series = self.series
         for name, value in record.items():
             if value is None:
                 value = math.nan
@@ -111,9 +110,9 @@ class History:
                 value = math.nan  # as the file keeps it: live and replayed histories must not differ
                 broken.append(name)
             numbers[name] = value
-            series = known.get(name)
+            series = all_series.get(name)
             if series is None:
-                series = known[name] = Series()
+                series = all_series[name] = Series()
             series.append(step, value)
         self.record, self.broken, self.memo = numbers, broken, {}
         self.records, self.env_steps = self.records + 1, step

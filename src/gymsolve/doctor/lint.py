@@ -1,6 +1,6 @@
 """Settings that cannot work well, found before anything is trained.
 
-Nothing here is an error: a run may have its reasons. `gymsolve.settings.config` refuses what is impossible.
+Nothing here is an error: a user may have reasons. `gymsolve.settings.config` refuses impossible settings.
 """
 
 import math
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 _FEW_UPDATES = 10
 _SMALL_MINIBATCH = 16
 _PICTURE = 36
-"""Pixels on a side from which an image counts as a screen."""
+"""An image with at least so many pixels on each side counts as a screen."""
 _SHORT_ROLLOUT = 16
-"""Steps per environment below which advantages lean too much on the critic to be advised."""
+"""Shorter rollouts are not advised: their advantages depend too much on the critic."""
 _FEW_EPISODES = 5
 _POTENTIALS = ("hill_energy",)
-"""Wrappers whose pay changes no task, if it is discounted as the rest is."""
+"""Wrappers whose reward leaves the task unchanged, provided that both use the same discount."""
 _SHORT_HORIZON = 20.0
-"""Episodes this many times longer than what gamma looks ahead to have ends that are invisible."""
+"""The critic does not see the end of episodes that are this many times longer than gamma's horizon."""
 _LONGEST_TASK = 10_000
-"""Limits beyond this many steps, such as an emulator's, stop what hangs; tasks are over long before."""
+"""Longer limits, such as an emulator's, only stop episodes that hang: tasks end long before."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing about the settings that a user should know."""
+    """One doubtful setting, and changes to try."""
 
     id: str
     where: str
@@ -41,20 +41,20 @@ class Finding:
     changes: tuple[Change, ...] = ()
 
     def without(self, decided: Container[str]) -> "Finding":
-        """The same without changes of settings that something else decides: one value for one setting."""
-        return replace(self, changes=tuple(one for one in self.changes if one.path not in decided))
+        """The finding without changes of settings that a remedy has decided already."""
+        return replace(self, changes=tuple(change for change in self.changes if change.path not in decided))
 
     def __str__(self) -> str:
-        fix = " ".join(f"--set {one.path}={_word(one.new)}" for one in self.changes)
+        fix = " ".join(f"--set {change.path}={_word(change.new)}" for change in self.changes)
         return f"{self.where}: {self.text}" + (f"; try {fix}" if fix else "")
 
 
 def lint(config: TrainConfig, spec: "EnvSpec | None" = None) -> list[Finding]:
-    """What is doubtful about the settings, given the environment's spaces where they are known."""
-    found = [finding for check in _OF_CONFIG for finding in check(config)]
+    """Doubts about the settings, and about how they fit the environment's spaces where these are known."""
+    findings = [finding for check in _OF_CONFIG for finding in check(config)]
     if spec is not None:
-        found += [finding for look in _OF_SPEC for finding in look(config, spec)]
-    return found
+        findings += [finding for look in _OF_SPEC for finding in look(config, spec)]
+    return findings
 
 
 def _batch(config: TrainConfig) -> int:
@@ -89,7 +89,7 @@ def _few_updates(config: TrainConfig) -> Iterator[Finding]:
     budget = config.env_budget
     if batch * _FEW_UPDATES > budget:
         steps = budget // (_FEW_UPDATES * config.env.num_envs)
-        # Rollouts that are short already, or hardly longer than they should be, are not what is wrong.
+        # Where rollouts are short already, or hardly longer than they should be, the budget is too small.
         if steps < _SHORT_ROLLOUT or config.algo.num_steps < 2 * steps:
             enough = config.steps * 2 * _FEW_UPDATES * batch // max(1, budget)
             yield Finding(
@@ -214,7 +214,7 @@ def _short_sight(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
 
 def _no_motion(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
     names = {wrapper.name for wrapper in config.env.wrappers}
-    # Smaller ones are rather maps of what is where, and derived recipes do not stack them either.
+    # Smaller images are maps rather than screens; derived recipes do not stack them either.
     images = any(
         entry.kind == "image" and entry.shape[0] in (1, 3) and min(entry.shape[1:]) >= _PICTURE
         for entry in spec.obs.values()

@@ -1,4 +1,4 @@
-"""One number for how good a training was: the mean of its evaluation curve over the samples it was given."""
+"""One number for the quality of a training: the mean of its evaluation curve over its samples."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -27,9 +27,9 @@ def training_quality(
     metric = _judged_by(success_needed)
     threshold = threshold if success_needed is None else success_needed
     points = [
-        (float(one["env_steps"]), float(one[metric]))
-        for one in evaluations
-        if one.get(metric) is not None and math.isfinite(one[metric])
+        (float(row["env_steps"]), float(row[metric]))
+        for row in evaluations
+        if row.get(metric) is not None and math.isfinite(row[metric])
     ]
     if not points:
         return None

@@ -49,10 +49,10 @@ def read_alert(facts: Any) -> Alert | None:
 
 
 def stored_alerts(events: Sequence[Event], history: History, *, running: bool) -> list[Alert] | None:
-    """Everything that fired, as the events tell it; None where they do not.
+    """All alerts that fired, from a run's events; None where the events do not hold all of them.
 
-    Of a run that has ended they do if its last sitting has stored how all alerts stood at its end. Of one
-    that is running, an active alert has the evidence with which it fired, and lasts until now.
+    They hold all alerts of a run that has ended if its last sitting wrote an `alerts` event at its end. In a
+    running run, an active alert has the evidence with which it fired, and lasts until now.
     """
     alerts: dict[str, Alert] = {}
     complete = running
@@ -74,7 +74,7 @@ def stored_alerts(events: Sequence[Event], history: History, *, running: bool) -
 
 
 def _until_now(alert: Alert, event: Event, history: History) -> Alert:
-    """An alert of a running run by now: while it is active, steps and seconds since its event count too."""
+    """An alert of a running run by now: an active one lasts for all steps and seconds since its event."""
     then, now = int(event.get("env_steps") or 0), history.env_steps
     steps, seconds = alert.steps, alert.seconds
     if alert.ended or now <= then:

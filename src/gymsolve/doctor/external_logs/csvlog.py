@@ -17,7 +17,7 @@ from gymsolve.errors import RunDamagedError, UsageError
 
 _STEPS = "time/total_timesteps"
 _BEYOND = ""
-"""Where cells beyond the last column go."""
+"""The key of cells beyond the last column."""
 _MOST_HEAD = 1 << 16
 
 
@@ -63,7 +63,7 @@ class _Monitor(NamedTuple):
     """Seconds since the file was begun, return and length."""
     env_id: str | None
     began: float
-    """When it was begun, on the clock; 0 when that is not known."""
+    """The time when the file was begun; 0 when unknown."""
 
 
 def read_monitor(paths: Sequence[Path]) -> tuple[list[dict[str, Any]], str | None]:
@@ -86,7 +86,7 @@ def read_monitor(paths: Sequence[Path]) -> tuple[list[dict[str, Any]], str | Non
 
 def _require_one(paths: Sequence[Path], parts: Sequence[_Monitor]) -> None:
     """Refuse files of several trainings: other environments, or one begun when another had ended."""
-    spans = sorted((one.began, one.began + max(one.episodes)[0]) for one in parts if one.episodes)
+    spans = sorted((part.began, part.began + max(part.episodes)[0]) for part in parts if part.episodes)
     apart = any(after[0] > before[1] for before, after in pairwise(spans))
     if apart or len({part.env_id for part in parts if part.env_id}) > 1:
         names = "".join(f"\n  {path}" for path in paths)
@@ -117,10 +117,10 @@ def _read_monitor(path: Path) -> _Monitor:
 
 def _header(head: str) -> dict[str, Any]:
     try:
-        found = json.loads(head.removeprefix("#"))
+        facts = json.loads(head.removeprefix("#"))
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return facts if isinstance(facts, dict) else {}
 
 
 def _number(text: str | None) -> float | None:

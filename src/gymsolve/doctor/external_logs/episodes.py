@@ -1,4 +1,4 @@
-"""Single episodes, as Monitor files and CleanRL log them, as records over a window of a hundred."""
+"""Turns single episodes, as Monitor files and CleanRL log them, into records over a window of a hundred."""
 
 import math
 import statistics
@@ -21,7 +21,7 @@ class LoggedEpisode(NamedTuple):
 
 
 def episode_records(episodes: Sequence[LoggedEpisode]) -> list[dict[str, Any]]:
-    """The window's statistics now and then, under the names that our own runs use."""
+    """Statistics of the window at most a thousand times, under the names that our own runs use."""
     every = max(1, math.ceil(len(episodes) / _MOST_RECORDS))
     recent: deque[LoggedEpisode] = deque(maxlen=_WINDOW)
     best = -math.inf
@@ -35,8 +35,8 @@ def episode_records(episodes: Sequence[LoggedEpisode]) -> list[dict[str, Any]]:
 
 
 def _record(recent: deque[LoggedEpisode], number: int, best: float) -> dict[str, Any]:
-    newest, returns = recent[-1], [one.total for one in recent]
-    lengths = [one.length for one in recent if one.length is not None]
+    newest, returns = recent[-1], [episode.total for episode in recent]
+    lengths = [episode.length for episode in recent if episode.length is not None]
     record: dict[str, Any] = {
         "env_steps": newest.env_steps,
         "rollout/episodes": float(number),
@@ -54,7 +54,7 @@ def _record(recent: deque[LoggedEpisode], number: int, best: float) -> dict[str,
 
 
 def _moments(name: str, values: list[float]) -> dict[str, float]:
-    """Mean and spread; NaN where a training went wrong and logged such, which `statistics` cannot take."""
+    """Mean and spread; NaN where a logged value is not finite, which `statistics` cannot take."""
     sound = all(map(math.isfinite, values))
     mean = statistics.fmean(values) if sound else math.nan
     std = math.sqrt(statistics.fmean([(value - mean) ** 2 for value in values])) if sound else math.nan

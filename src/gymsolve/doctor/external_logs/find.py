@@ -1,4 +1,4 @@
-"""Which log lies at a path, and what can be known of its run without its settings."""
+"""Finds the log at a path, reads it, and derives the context of its run without its settings."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -17,9 +17,9 @@ from gymsolve.recipes import validate
 from gymsolve.settings.config import TrainConfig
 
 _CLOSE = 0.01
-"""A largest entropy this near to the logarithm of a whole number is that of a uniform choice."""
+"""A largest entropy this near to the logarithm of a whole number counts as that of a uniform choice."""
 _AGES = 1e11
-"""Seconds that no training takes."""
+"""More seconds than any training takes."""
 _UNIT_GAUSSIAN = 0.5 * math.log(2.0 * math.pi * math.e)
 """Entropy per dimension with which box policies start."""
 
@@ -37,11 +37,11 @@ class ForeignLog:
     settings: dict[str, Any] = field(default_factory=dict)
     """Under the names of the tool that wrote it."""
     problems: list[str] = field(default_factory=list)
-    """What could not be read."""
+    """Files and lines that could not be read."""
 
 
 def read_foreign(path: Path) -> ForeignLog:
-    """Read what is there: a `progress.csv`, Monitor files, TensorBoard events, or an offline run of W&B."""
+    """Read a `progress.csv`, Monitor files, TensorBoard events, or an offline run of W&B."""
     try:
         place = _place(path)
         require_readable((*place.files, *place.monitors))
@@ -57,7 +57,7 @@ def _place(path: Path) -> Place:
 
 
 def wandb_log(run: WandbRun) -> ForeignLog:
-    """A run of W&B, ours with its settings, others' as far as their names are known."""
+    """A run of W&B: one of gymsolve with its settings, another one as far as its names are known."""
     if not run.is_ours:
         owner, records = name_records(run.scalars(), run.where) if run.rows else ("", [])
         return _made(f"{owner} W&B", run.name, run.where, records, run.config, run.name)
@@ -68,8 +68,8 @@ def wandb_log(run: WandbRun) -> ForeignLog:
     by_return = config.solved_by == "return"
     bar = run.threshold if config.solved_at is None or not by_return else config.solved_at
     highest = _max_entropy("gymsolve", records)
-    known = replace(Context.of(config, None), threshold=bar, max_entropy=highest)
-    return ForeignLog("gymsolve W&B", run.name, run.where, config.env.id, records, known)
+    context = replace(Context.of(config, None), threshold=bar, max_entropy=highest)
+    return ForeignLog("gymsolve W&B", run.name, run.where, config.env.id, records, context)
 
 
 def _require_records(records: list[dict[str, Any]], where: str) -> None:
@@ -92,8 +92,8 @@ def _read(place: Place) -> ForeignLog:
     owner, records = name_records(events.scalars, where)
     folder = place.files[0].parent.absolute().name
     joined = _joined(records, episodes)
-    found = _made(f"{owner} TensorBoard", path.name, where, joined, events.settings, folder, name)
-    return replace(found, problems=events.problems)
+    log = _made(f"{owner} TensorBoard", path.name, where, joined, events.settings, folder, name)
+    return replace(log, problems=events.problems)
 
 
 def _made(
@@ -113,18 +113,18 @@ def _made(
 
 
 def _logged(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Settings that were logged as metrics: what they were at first."""
-    found: dict[str, Any] = {}
+    """The first values of settings that were logged as metrics."""
+    settings: dict[str, Any] = {}
     for metric, name in (("hyper/learning_rate", "learning_rate"), ("hyper/clip_coef", "clip_range")):
         values = (record[metric] for record in records if math.isfinite(record.get(metric, math.nan)))
         first = next(values, None)
         if first is not None:
-            found[name] = first
-    return found
+            settings[name] = first
+    return settings
 
 
 def _order_time(records: list[dict[str, Any]]) -> None:
-    """Drop times that run backwards or are none: nothing can have taken less than no time."""
+    """Drop elapsed times that run backwards, or that no training can take."""
     latest = 0.0
     for record in records:
         elapsed = record.get("time/elapsed")
@@ -137,14 +137,14 @@ def _order_time(records: list[dict[str, Any]]) -> None:
 
 
 def _joined(records: list[dict[str, Any]], episodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Both logs of one training; what both measure is taken from the first."""
-    known = {name for record in records for name in record} - {"env_steps"}
-    extra = [{name: value for name, value in one.items() if name not in known} for one in episodes]
+    """Both logs of one training; a metric that both hold is taken from the first."""
+    names = {name for record in records for name in record} - {"env_steps"}
+    extra = [{name: value for name, value in row.items() if name not in names} for row in episodes]
     return sorted([*records, *extra], key=lambda record: record["env_steps"])
 
 
 def _context(kind: str, records: list[dict[str, Any]]) -> Context:
-    """What can be told without settings; the budget is what was trained."""
+    """The context of a run without its settings; the budget is the number of steps trained."""
     return Context(
         config=None,
         budget=max(record["env_steps"] for record in records),
@@ -154,11 +154,11 @@ def _context(kind: str, records: list[dict[str, Any]]) -> Context:
 
 
 def _max_entropy(kind: str, records: list[dict[str, Any]]) -> float | None:
-    """The number of choices shows in the largest entropy that was logged; None for boxes."""
+    """The entropy of a uniform policy, derived from the largest entropy in the log; None for boxes."""
     if any("policy/log_std_mean" in record for record in records):
         return None
     entropies = [record["train/entropy"] for record in records if "train/entropy" in record]
-    highest = max((one for one in entropies if math.isfinite(one)), default=0.0)
+    highest = max(filter(math.isfinite, entropies), default=0.0)
     if not 0.0 < highest < 10.0:
         return None
     if not kind.startswith("CleanRL"):  # others log the spread of every box, so these are choices

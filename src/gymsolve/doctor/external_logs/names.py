@@ -1,4 +1,4 @@
-"""What other frameworks call the metrics of our catalogue, and how their numbers become ours."""
+"""Names and units that other frameworks give the metrics of our catalogue."""
 
 import math
 from collections.abc import Callable

@@ -1,10 +1,10 @@
-"""Numbers of logs that may be anything: what counts as a step, and what as a number at all."""
+"""Checks numbers of logs that may hold anything."""
 
 import math
 
 _MOST_STEPS = 10**15
 _LARGEST = 1e100
-"""What is larger has overflowed for every purpose: squares of it would."""
+"""A larger number counts as infinite: its square would overflow."""
 
 
 def as_steps(value: object) -> int | None:
@@ -17,7 +17,7 @@ def as_steps(value: object) -> int | None:
 
 
 def tame(value: float) -> float:
-    """The number as a float that can be calculated with; infinite if it is absurdly large."""
+    """The number as a float; infinite where it is absurdly large."""
     if value != value:
         return math.nan
     if abs(value) > _LARGEST:

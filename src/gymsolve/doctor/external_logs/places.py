@@ -1,12 +1,13 @@
-"""Where logs lie: which files below a path belong to one training, and whether they may be read.
+"""Finds the files of one training below a path, and refuses those that must not be read.
 
-Only regular files are opened, since a pipe would be waited for, and only up to a size, since a log is read as
+Only regular files are opened, since reading a pipe would wait, and only up to a size, since a log is read as
 a whole. A folder with logs of several trainings is never taken for one: its logs are listed.
 """
 
 import os
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -17,10 +18,10 @@ Tool = Literal["progress", "tensorboard", "monitor", "wandb"]
 MOST_BYTES = 256 * 1024 * 1024
 _DEPTH = 4
 _MOST_ENTRIES = 20_000
-"""Files and folders that are looked at below a path."""
+"""The most files and folders that are visited below a path."""
 _SHOWN = 20
 _COPY = re.compile(r"\d+\.monitor\.csv")
-"""How Stable-Baselines3 names the Monitor files of the copies of one vector."""
+"""The name that Stable-Baselines3 gives the Monitor file of each copy in a vector environment."""
 
 
 class Place(NamedTuple):
@@ -28,7 +29,7 @@ class Place(NamedTuple):
 
     tool: Tool
     path: Path
-    """What to name it by: a folder or a file."""
+    """The folder or file that names it."""
     files: tuple[Path, ...]
     monitors: tuple[Path, ...] = ()
     """Monitor files of the same training beside it."""
@@ -45,20 +46,20 @@ def choose_place(path: Path) -> Place:
         if path.exists():
             raise RunDamagedError("is neither a file nor a folder, so it is not read.", where=str(path))
         raise UnknownRunError(f"there is no file or folder '{path}'.")
-    # What lies below a log belongs to it, such as a folder of evaluations.
-    found = _places(path) or [place for folder in _folders(path) for place in _places(folder)]
-    if not found:
+    # Folders below a log belong to it, such as a folder of evaluations.
+    places = _places(path) or [place for folder in _folders(path) for place in _places(folder)]
+    if not places:
         raise _nothing(path)
-    if len(found) > 1:
-        names = [str(one.path) for one in found]
+    if len(places) > 1:
+        names = [str(place.path) for place in places]
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         listed = "".join(f"\n  {name}" for name in names[:_SHOWN])
         raise UsageError(f"'{path}' holds {plural(len(names), 'log')}; name one of them:{listed}{more}")
-    return found[0]
+    return places[0]
 
 
 def require_readable(files: tuple[Path, ...]) -> None:
-    """Refuse what would be waited for, or would fill the memory."""
+    """Refuse files that are not regular ones, or that would fill the memory."""
     total = 0
     for file in files:
         if not file.is_file():
@@ -97,7 +98,7 @@ def _folders(path: Path) -> Iterator[Path]:
                     return
                 if depth < _DEPTH and entry.is_dir(follow_symlinks=False):
                     inner.append(Path(entry.path))
-        stack += [(one, depth + 1) for one in sorted(inner, reverse=True)]
+        stack += [(below, depth + 1) for below in sorted(inner, reverse=True)]
 
 
 def _places(folder: Path) -> list[Place]:
@@ -108,7 +109,7 @@ def _places(folder: Path) -> list[Place]:
     copies = tuple(monitors) if _is_one_vector(monitors) else ()
     wandb = [Place("wandb", folder, (file,)) for file in files if file.suffix == ".wandb"]
     if wandb:
-        return wandb if len(wandb) == 1 else [one._replace(path=one.files[0]) for one in wandb]
+        return wandb if len(wandb) == 1 else [place._replace(path=place.files[0]) for place in wandb]
     if folder / "progress.csv" in files:
         return [Place("progress", folder, (folder / "progress.csv",), copies)]
     if by_tool["tensorboard"]:
@@ -120,8 +121,7 @@ def _places(folder: Path) -> list[Place]:
 
 def _entries(folder: Path) -> list[Path]:
     with os.scandir(folder) as entries:
-        found = (entry for _, entry in zip(range(_MOST_ENTRIES), entries, strict=False))
-        return [Path(entry.path) for entry in found if entry.is_file()]
+        return [Path(entry.path) for entry in islice(entries, _MOST_ENTRIES) if entry.is_file()]
 
 
 def _is_one_vector(monitors: list[Path]) -> bool:

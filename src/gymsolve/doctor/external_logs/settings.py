@@ -1,4 +1,4 @@
-"""What other frameworks call our settings, and the settings that their logs keep."""
+"""Names that other frameworks give our settings, and the settings in their logs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ _CLEANRL = {
 }
 _OWNERS = {"Stable-Baselines3": _SB3, "CleanRL": _CLEANRL}
 _VALUES = {("net.normalize_obs", "running"): True, ("net.activation", "relu"): "torch.nn.ReLU"}
-"""Our values where theirs are others."""
+"""Values that have another name in other frameworks."""
 _CELL = re.compile(r"^\|([^|]+)\|(.*)\|\s*$")
 _RUN_NAME = re.compile(r"(?P<env>.+?)__(?P<exp>.+)__(?P<seed>\d+)__\d+")
 _MOST_SETTINGS = 500
@@ -59,10 +59,10 @@ _MOST_SETTINGS = 500
 
 def their_changes(owner: str, changes: Sequence[Change], settings: Mapping[str, Any]) -> tuple[Change, ...]:
     """Remedies in the words of the tool that wrote the log, with the value that it logged."""
-    names = next((table for known, table in _OWNERS.items() if owner.startswith(known)), None)
+    names = next((table for tool, table in _OWNERS.items() if owner.startswith(tool)), None)
     if names is None:
         return tuple(changes)
-    return tuple(_theirs(one, names, settings) for one in changes)
+    return tuple(_theirs(change, names, settings) for change in changes)
 
 
 def _theirs(change: Change, names: Mapping[str, str], settings: Mapping[str, Any]) -> Change:
@@ -74,18 +74,18 @@ def _theirs(change: Change, names: Mapping[str, str], settings: Mapping[str, Any
     if name is None:
         return replace(change, advice=f"{advice} (as gymsolve calls it)")
     old = settings.get(name.removeprefix("--").replace("-", "_"))
-    known = "" if old is None else f" (it is {setting(old)})"
-    return replace(change, path=name, advice=f"{advice}{known}")
+    current = "" if old is None else f" (it is {setting(old)})"
+    return replace(change, path=name, advice=f"{advice}{current}")
 
 
 def parse_table(text: str) -> dict[str, Any]:
     """The settings in CleanRL's text summary, a table in Markdown."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for line in text.splitlines()[: _MOST_SETTINGS + 2]:
         cell = _CELL.match(line)
         if cell is not None and set(cell[1].strip()) - {"-"} and cell[1].strip() != "param":
-            found[cell[1].strip()] = _value(cell[2].strip())
-    return found
+            settings[cell[1].strip()] = _value(cell[2].strip())
+    return settings
 
 
 def env_of(settings: Mapping[str, Any], run_name: str) -> str | None:
@@ -100,8 +100,7 @@ def env_of(settings: Mapping[str, Any], run_name: str) -> str | None:
 def steps_of(settings: Mapping[str, Any]) -> int:
     """The budget that was asked for; 0 when unknown."""
     asked = settings.get("total_timesteps")
-    known = isinstance(asked, int | float) and not isinstance(asked, bool) and 0 < asked < 1e15
-    return int(asked) if known and asked is not None else 0
+    return int(asked) if type(asked) in (int, float) and 0 < asked < 1e15 else 0
 
 
 def _value(text: str) -> Any:

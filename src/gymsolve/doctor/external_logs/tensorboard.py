@@ -1,8 +1,7 @@
-"""TensorBoard folders of Stable-Baselines3 and CleanRL; needs the `tensorboard` extra.
+"""Reads TensorBoard folders of Stable-Baselines3 and CleanRL; needs the `tensorboard` extra.
 
-An event file is a row of records: 8 bytes of length, 4 of checksum, an event, 4 of checksum. It is read here
-instead of by TensorBoard, which keeps samples of what it reads and gives up loudly where a file is damaged:
-whatever comes before the damage counts.
+An event file is a row of records: 8 bytes of length, 4 of checksum, an event, 4 of checksum. TensorBoard's
+own reader keeps only samples and fails on a damaged file; this one keeps all points before the damage.
 """
 
 import struct
@@ -27,7 +26,7 @@ _HEAD, _FOOT = 12, 4
 
 
 class Events(NamedTuple):
-    """What the event files of one training hold."""
+    """The contents of the event files of one training."""
 
     scalars: Scalars
     settings: dict[str, Any]
@@ -35,37 +34,33 @@ class Events(NamedTuple):
 
 
 def read_tensorboard(files: tuple[Path, ...]) -> Events:
-    """All points of a training; files whose steps begin again are of several, and are listed."""
-    found = Events(defaultdict(list), {}, [])
+    """All points of a training; files whose steps begin again belong to several trainings, and are listed."""
+    whole = Events(defaultdict(list), {}, [])
     parts = sorted(((file, _read(file)) for file in files), key=lambda part: _began(part[1]))
     furthest = -1
-    for file, one in parts:
-        steps = [step for points in one.scalars.values() for step, _, _ in points]
+    for file, events in parts:
+        steps = [step for points in events.scalars.values() for step, _, _ in points]
         if steps and min(steps) < furthest:
             names = "".join(f"\n  {path}" for path in files)
             raise UsageError(f"'{file.parent}' holds {len(files)} logs; name one of them:{names}")
         furthest = max([furthest, *steps])
-        for tag, points in one.scalars.items():
-            found.scalars[tag] += points
-        found.settings.update(one.settings)
-        found.problems.extend(one.problems)
-    return found
+        for tag, points in events.scalars.items():
+            whole.scalars[tag] += points
+        whole.settings.update(events.settings)
+        whole.problems.extend(events.problems)
+    return whole
 
 
 def name_records(scalars: Scalars, where: str) -> tuple[str, list[dict[str, Any]]]:
-    """Whose names these are, and the records under ours, in order of steps."""
+    """The tool that gave these names, and the records under our names, in order of steps."""
     if not any(is_known(tag) or tag == _RETURN for tag in scalars):
         has = ", ".join(repr(tag[:60])[1:-1] for tag in sorted(scalars)[:5]) or "no scalars"
-        raise RunDamagedError(
-            f"holds no metric of Stable-Baselines3 or CleanRL (but {has}).",
-            where=where,
-        )
+        raise RunDamagedError(f"holds no metric of Stable-Baselines3 or CleanRL (but {has}).", where=where)
     began = min((seconds for points in scalars.values() for _, seconds, _ in points), default=0.0)
     records = [*_episodes(scalars, began), *_measured(scalars, began)]
-    owner = (
-        "CleanRL" if any(tag.startswith(("charts/", "losses/")) for tag in scalars) else "Stable-Baselines3"
-    )
-    # The order is stable: episodes come before what was learned from them.
+    cleanrl = any(tag.startswith(("charts/", "losses/")) for tag in scalars)
+    owner = "CleanRL" if cleanrl else "Stable-Baselines3"
+    # The sort is stable: episodes come before the updates that learned from them.
     return owner, sorted(records, key=lambda record: record["env_steps"])
 
 
@@ -79,24 +74,24 @@ def _read(file: Path) -> Events:
         raise MissingExtraError.of("tensorboard", "tensorboard") from error
     from google.protobuf.message import DecodeError
 
-    found = Events(defaultdict(list), {}, [])
+    events = Events(defaultdict(list), {}, [])
     data = file.read_bytes()
     for place, record in _framed(data):
         event = protocol.Event()
         try:
             event.ParseFromString(record)
-            _take(found, event, protocol.SessionLog.START)
+            _take(events, event, protocol.SessionLog.START)
         except (DecodeError, ValueError):
-            found.problems.append(f"{file.name} is damaged from byte {place:,} on; the rest was not read")
+            events.problems.append(f"{file.name} is damaged from byte {place:,} on; the rest was not read")
             break
     else:
-        if data and not found.scalars and not found.settings:
-            found.problems.append(f"{file.name} holds nothing that can be read")
-    return found
+        if data and not events.scalars and not events.settings:
+            events.problems.append(f"{file.name} holds nothing that can be read")
+    return events
 
 
 def _framed(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Where each record begins, and the record; one that was cut off ends the file."""
+    """The place and bytes of each record; a record that was cut off ends the file."""
     place = 0
     while place + _HEAD <= len(data):
         (length,) = struct.unpack_from("<Q", data, place)
@@ -107,21 +102,21 @@ def _framed(data: bytes) -> Iterator[tuple[int, bytes]]:
         place = end + _FOOT
 
 
-def _take(found: Events, event: Any, start: int) -> None:
+def _take(events: Events, event: Any, start: int) -> None:
     step, seconds = as_steps(event.step), tame(event.wall_time)
     if step is None or seconds - seconds != 0:  # not finite
         return
     if event.HasField("session_log") and event.session_log.status == start:
-        # A training that went back: what it had logged beyond this step is no longer so.
-        for points in found.scalars.values():
+        # The training went back: drop all that it had logged from this step on.
+        for points in events.scalars.values():
             points[:] = [point for point in points if point[0] < step]
     for value in event.summary.value:
         if value.HasField("simple_value"):
-            found.scalars[value.tag].append((step, seconds, tame(value.simple_value)))
+            events.scalars[value.tag].append((step, seconds, tame(value.simple_value)))
         elif value.HasField("tensor") and value.tag == _SETTINGS and value.tensor.string_val:
-            found.settings.update(parse_table(value.tensor.string_val[0].decode(errors="replace")))
+            events.settings.update(parse_table(value.tensor.string_val[0].decode(errors="replace")))
         elif value.HasField("tensor") and len(value.tensor.float_val) == 1:
-            found.scalars[value.tag].append((step, seconds, tame(value.tensor.float_val[0])))
+            events.scalars[value.tag].append((step, seconds, tame(value.tensor.float_val[0])))
 
 
 def _began(events: Events) -> float:
@@ -146,7 +141,7 @@ def _episodes(scalars: Scalars, began: float) -> list[dict[str, Any]]:
 
 
 def _measured(scalars: Scalars, began: float) -> list[dict[str, Any]]:
-    """Everything else: what has the same step is one record."""
+    """All other points; those of one step make one record."""
     rows: dict[int, dict[str, Any]] = {}
     for tag, points in scalars.items():
         for step, seconds, value in points:

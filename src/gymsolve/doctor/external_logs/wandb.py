@@ -31,13 +31,13 @@ _MOST_ROWS = 10_000
 _SECONDS = 15
 _UNNUMBERED = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": -float("inf")}
 _STEPS = ("global_step", "time/total_timesteps", "_step")
-"""Where logs that came through TensorBoard have environment steps; W&B's own counter is the last resort."""
+"""Columns that hold environment steps in logs that came through TensorBoard; W&B's own counter comes last."""
 _SECONDS_IN = ("_timestamp", "_runtime")
 
 
 @dataclass(frozen=True)
 class WandbRun:
-    """What was logged, row by row, and the settings it was logged with."""
+    """The rows that were logged, and the settings that were logged with them."""
 
     name: str
     where: str
@@ -51,7 +51,7 @@ class WandbRun:
         return all(nested) and "run" in self.config
 
     def records(self) -> list[dict[str, Any]]:
-        """Our own records, without what W&B and other kinds of entries add."""
+        """Our own records, without columns that W&B or other entries add."""
         kept = [
             {name: tame(value) for name, value in row.items() if _is_number(value) and find_metric(name)}
             | {"env_steps": steps}
@@ -62,29 +62,29 @@ class WandbRun:
 
     @property
     def threshold(self) -> float | None:
-        """At which return it would have counted as solved, if that was logged."""
+        """The return that counts as solved, if it was logged."""
         bar = self.summary.get("result/threshold")
         return tame(bar) if bar is not None and _is_finite(bar) else None
 
     def scalars(self) -> Scalars:
-        """The same as TensorBoard would give it: step, seconds and value by name."""
-        found: Scalars = defaultdict(list)
+        """The rows as TensorBoard holds them: step, seconds and value by name."""
+        scalars: Scalars = defaultdict(list)
         for row in self.rows:
             counts = (as_steps(row.get(name)) for name in _STEPS)
-            step = next((one for one in counts if one is not None), None)
+            step = next((count for count in counts if count is not None), None)
             if step is None:
                 continue
             seconds = next((tame(row[name]) for name in _SECONDS_IN if _is_finite(row.get(name))), 0.0)
             for name, value in row.items():
                 if _is_number(value) and not name.startswith("_"):
-                    found[name].append((step, seconds, tame(value)))
-        return found
+                    scalars[name].append((step, seconds, tame(value)))
+        return scalars
 
 
 def find_wandb_files(path: Path) -> list[Path]:
     """The files of the one run in W&B's folder, sitting after sitting; none where there are several runs."""
-    found = [file for file in sorted(path.glob("*run-*/run-*.wandb")) if file.is_file()]
-    return found if len({file.name for file in found}) == 1 else []
+    files = [file for file in sorted(path.glob("*run-*/run-*.wandb")) if file.is_file()]
+    return files if len({file.name for file in files}) == 1 else []
 
 
 def read_wandb(files: Sequence[Path]) -> WandbRun:
@@ -123,12 +123,12 @@ def fetch_wandb(ref: str) -> WandbRun:
     except wandb.errors.UsageError as error:
         raise UsageError("W&B has no account here.", hint="Log in with: wandb login") from error
     except (wandb.errors.Error, ValueError) as error:
-        said = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
-        if "could not find" in said.lower() or "not found" in said.lower():
+        reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        if "could not find" in reason.lower() or "not found" in reason.lower():
             raise UnknownRunError(
                 f"W&B has no run '{ref}', or not for this account.", hint="Write wandb:ENTITY/PROJECT/RUN."
             ) from error
-        raise GymsolveError(f"the run could not be read ({said}).", where="W&B") from error
+        raise GymsolveError(f"the run could not be read ({reason}).", where="W&B") from error
     return WandbRun(ref.rpartition("/")[2], where, [_plain(row) for row in rows], config, summary)
 
 
@@ -149,7 +149,7 @@ def _key(item: Any) -> str:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Numbers that JSON has no words for come as text."""
+    """A row whose NaN and infinities, which W&B stores as text, are numbers again."""
     return {
         name: _UNNUMBERED.get(value, value) if isinstance(value, str) else value
         for name, value in row.items()
@@ -168,7 +168,7 @@ def _fragments(data: bytes) -> list[bytes]:
     """The records of a log; a last one that was cut off is left out."""
     if not _BEGINNING.startswith(data[: len(_BEGINNING)]):  # it may be cut off even there
         raise ValueError("another beginning")
-    found, place, parts = [], _HEAD, b""
+    records, place, parts = [], _HEAD, b""
     while place + _HEAD <= len(data):
         if _BLOCK - place % _BLOCK < _HEAD:  # too little room for a header: the rest of the block is padding
             place += _BLOCK - place % _BLOCK
@@ -180,6 +180,6 @@ def _fragments(data: bytes) -> list[bytes]:
         parts = (b"" if kind in _FIRST_FRAGMENTS else parts) + data[place + _HEAD : end]
         place = end
         if kind in _LAST_FRAGMENTS:
-            found.append(parts)
+            records.append(parts)
             parts = b""
-    return found
+    return records

@@ -1,4 +1,4 @@
-"""The archive of places to start from: it may stop growing before the task is solved."""
+"""A rule about the archive: it may stop growing before the task is solved."""
 
 from gymsolve.doctor.history import History
 from gymsolve.doctor.rules.learning_trend import ARCHIVE_WINDOW, archive_growth, is_flat
@@ -6,7 +6,7 @@ from gymsolve.doctor.rules.rule import Context, Effect, Evidence, ProposedChange
 
 
 def _stalls(history: History, context: Context, active: bool) -> Evidence | None:
-    """Nothing is found any more, and nothing is gained from what was found."""
+    """The archive finds no more cells, and the return does not gain from those it has."""
     growth = archive_growth(history, context)
     if growth is None or not is_flat(history, context, ARCHIVE_WINDOW):
         return None
@@ -18,7 +18,7 @@ def _stalls(history: History, context: Context, active: bool) -> Evidence | None
 
 
 def _finer(context: Context, evidence: Evidence) -> list[ProposedChange]:
-    """Tell more places apart, where a number does that."""
+    """Divide places into more cells, where a number sets that."""
     kind = context.setting("explore.archive.cells")
     if kind == "hash":
         return [ProposedChange("explore.bits", "up", 1.5)]
@@ -32,11 +32,13 @@ def _has_archive(context: Context) -> bool:
     return context.setting("explore.archive.capacity") is not None
 
 
+_UNTAUGHT = ("step_tiny", "policy_frozen", "churn_dead")
+"""A policy that learns from lessons alone learns nothing before the first of them."""
+
 ARCHIVE = (
     Rule(
         id="archive_stalled",
         signal=10,
-        severity="warn",
         title="the archive stopped growing before the task was solved",
         needs=("archive/cells", "rollout/ep_rew_mean"),
         check=_stalls,
@@ -45,16 +47,7 @@ ARCHIVE = (
         instead="tell more places apart (explore.archive.cells) or raise explore.archive.capacity; where all "
         "is found, learn more from it: explore.archive.learn_epochs",
         effect=Effect("archive/cells", "grows"),
-        explains=(
-            "return_flat",
-            "no_reward",
-            "same_return",
-            "entropy_stuck",
-            # With lessons alone, nothing is learned before.
-            "step_tiny",
-            "policy_frozen",
-            "churn_dead",
-        ),
+        explains=("return_flat", "no_reward", "same_return", "entropy_stuck", *_UNTAUGHT),
         applies=_has_archive,
         standing=True,
     ),

@@ -1,21 +1,22 @@
-"""How well values and advantages tell good from bad."""
+"""Rules about the quality of values and advantages."""
 
 import itertools
+import math
 import statistics
-from collections.abc import Sequence
 
 from gymsolve.doctor.history import History
 from gymsolve.doctor.rules.learning_trend import is_flat, is_reached
 from gymsolve.doctor.rules.remedies import all_of, raise_to, scale, set_to
-from gymsolve.doctor.rules.rule import Context, Effect, Evidence, Rule, below
+from gymsolve.doctor.rules.rule import POOR_VALUES, Context, Effect, Evidence, Rule, below
 
 _EV = "train/explained_variance"
 _WINDOW = 20
 _LUCK = 0.04
+_LARGE_GRADIENTS = ("grad_jump", "grad_clipped")
 
 
 def _has_critic(context: Context) -> bool:
-    """Values of states are learned; action values lag behind and lead otherwise."""
+    """The run learns values of states; for action values, other numbers are normal."""
     return context.setting("algo.baseline") in (None, "value") and not _values_actions(context)
 
 
@@ -24,32 +25,24 @@ def _values_actions(context: Context) -> bool:
 
 
 def _negative(history: History, context: Context, active: bool) -> Evidence | None:
-    """The median of a window: where a rollout's returns are all alike, the share is of next to nothing."""
+    """Compares the median of a window: a rollout whose returns are all alike gives a meaningless share."""
     if is_reached(history, context):
         return None
-    tail = history.series[_EV].tail(_WINDOW)
-    if len(tail) < _WINDOW // 2:
-        return None
-    value = statistics.median(tail)
-    if not value < (0.05 if active else -0.05):
-        return None
-    return Evidence(_EV, value, 0.0, "<", meaning=_median_of(tail))
+    value, meaning = _recent_median(history)
+    return Evidence(_EV, value, 0.0, "<", meaning=meaning) if value < (0.05 if active else -0.05) else None
 
 
 def _useless(history: History, context: Context, active: bool) -> Evidence | None:
     if not is_flat(history, context, 0.2, luck=_LUCK):
         return None
-    tail = history.series[_EV].tail(_WINDOW)
-    if len(tail) < _WINDOW // 2:
+    value, meaning = _recent_median(history)
+    if not abs(value) <= (0.1 if active else 0.05):
         return None
-    value = statistics.median(tail)
-    if abs(value) > (0.1 if active else 0.05):
-        return None
-    return Evidence(_EV, value, 0.05, "<", "while the return is flat", meaning=_median_of(tail))
+    return Evidence(_EV, value, 0.05, "<", "while the return is flat", meaning=meaning)
 
 
 def _look_back(context: Context) -> str:
-    """For a network that sees one observation and remembers none."""
+    """Advice for a network that sees a single observation and has no memory."""
     stack = context.setting("env.frame_stack")
     if context.setting("net.memory") is not None or (stack is not None and stack > 1):
         return ""
@@ -59,8 +52,11 @@ def _look_back(context: Context) -> str:
     )
 
 
-def _median_of(tail: Sequence[float]) -> str:
-    return f"median of the last {len(tail)} {_EV}"
+def _recent_median(history: History) -> tuple[float, str]:
+    """The median of the newest values and a name for it; NaN where there are too few."""
+    tail = history.series[_EV].tail(_WINDOW)
+    median = statistics.median(tail) if len(tail) >= _WINDOW // 2 else math.nan
+    return median, f"median of the last {len(tail)} {_EV}"
 
 
 def _oscillates(history: History, context: Context, active: bool) -> Evidence | None:
@@ -69,7 +65,9 @@ def _oscillates(history: History, context: Context, active: bool) -> Evidence | 
     tail = history.series[_EV].tail(_WINDOW)
     if len(tail) < _WINDOW:
         return None
-    ordered = sorted(tail)  # without the ends: a single rollout whose returns are all alike is no swing
+    ordered = sorted(
+        tail
+    )  # without the extremes: a single rollout whose returns are all alike does not count
     spread = (ordered[-_WINDOW // 6] - ordered[_WINDOW // 6]) / 2.0
     if spread <= (0.3 if active else 0.4):
         return None
@@ -110,7 +108,7 @@ def _biased(history: History, context: Context, active: bool) -> Evidence | None
         return None
     size = abs(statistics.fmean(tail))
     if size < 0.1 * (history.last("rollout/return_p95abs") or 0.0):
-        return None  # nearly right; where all steps are worth the same, any lag exceeds their spread
+        return None  # nearly right: where all steps are worth the same, any lag exceeds their spread
     value = size / std
     if value <= (1.0 if active else 1.5):
         return None
@@ -157,11 +155,6 @@ def _uncorrelated(history: History, context: Context, active: bool) -> Evidence 
     return Evidence("train/terminal_correlation", value, 0.05, "<", "although the values fit elsewhere")
 
 
-def _untrained(history: History, context: Context, active: bool) -> Evidence | None:
-    value = history.series["hyper/vf_coef"].last
-    return Evidence("hyper/vf_coef", value, 1e-6, "<") if value < 1e-6 else None
-
-
 CRITIC = (
     Rule(
         id="values_untrained",
@@ -169,7 +162,7 @@ CRITIC = (
         severity="error",
         title="the values are not trained at all",
         needs=("hyper/vf_coef",),
-        check=_untrained,
+        check=below("hyper/vf_coef", 1e-6),
         cause="vf_coef is 0: nothing of the value loss reaches the weights",
         remedy=raise_to("algo.vf_coef", 0.5),
         effect=Effect("train/explained_variance", "rises", above=0.3),
@@ -181,7 +174,6 @@ CRITIC = (
     Rule(
         id="ev_negative",
         signal=5,
-        severity="warn",
         title="the values are worse than a constant guess",
         needs=(_EV,),
         check=_negative,
@@ -199,7 +191,6 @@ CRITIC = (
     Rule(
         id="ev_zero",
         signal=5,
-        severity="warn",
         title="the values predict nothing",
         needs=(_EV, "rollout/ep_rew_mean"),
         check=_useless,
@@ -214,7 +205,6 @@ CRITIC = (
     Rule(
         id="ev_oscillates",
         signal=6,
-        severity="warn",
         title="the quality of the values swings from update to update",
         needs=(_EV, "rollout/ep_rew_mean"),
         check=_oscillates,
@@ -227,22 +217,13 @@ CRITIC = (
     Rule(
         id="value_scale",
         signal=4,
-        severity="warn",
         title="returns are of a size that the values cannot learn",
         needs=("rollout/return_p95abs", _EV),
         check=_scale,
         cause="rewards are far from 1 in size, and nothing scales them",
         remedy=set_to("algo.normalize_rewards", True),
         effect=Effect("rollout/return_p95abs", "comes to lie between 0.1 and 10"),
-        explains=(
-            "ev_negative",
-            "ev_zero",
-            "value_dominates",
-            "grad_jump",
-            "grad_clipped",
-            "entropy_stuck",
-            "advantage_biased",
-        ),
+        explains=(*POOR_VALUES, "advantage_biased", "value_dominates", *_LARGE_GRADIENTS, "entropy_stuck"),
         warmup=0.1,
     ),
     Rule(
@@ -259,7 +240,6 @@ CRITIC = (
     Rule(
         id="advantage_biased",
         signal=14,
-        severity="warn",
         title="all actions look better (or worse) than expected, all the time",
         needs=("rollout/advantage_mean", "rollout/advantage_std"),
         check=_biased,
@@ -272,7 +252,6 @@ CRITIC = (
     Rule(
         id="value_dominates",
         signal=15,
-        severity="warn",
         title="the value loss drowns the policy's gradient",
         needs=("train/grad_norm_value", "train/grad_norm_policy"),
         check=_dominates,
@@ -285,7 +264,6 @@ CRITIC = (
     Rule(
         id="terminal_uncorrelated",
         signal=26,
-        severity="warn",
         title="values do not see an episode's last reward coming",
         needs=("train/terminal_correlation", _EV),
         check=_uncorrelated,

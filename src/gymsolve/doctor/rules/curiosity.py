@@ -1,21 +1,29 @@
-"""The reward that a run pays itself: it may drown the task's, or be gone before anything was found."""
+"""Rules about the bonus for exploring: it may outweigh the task, or vanish before it led anywhere."""
 
 from gymsolve.doctor.history import History
 from gymsolve.doctor.rules.learning_trend import is_flat
 from gymsolve.doctor.rules.remedies import scale
-from gymsolve.doctor.rules.rule import Context, Effect, Evidence, ProposedChange, Rule
+from gymsolve.doctor.rules.rule import (
+    ODD_ENTROPY,
+    POOR_VALUES,
+    Context,
+    Effect,
+    Evidence,
+    ProposedChange,
+    Rule,
+)
 from gymsolve.settings.exploration import LEARNING
 
 _GONE = 0.05
-"""Share of its largest value below which a bonus no longer counts."""
+"""A bonus below this share of its largest value no longer counts."""
 _EARLY, _LATE = 0.25, 0.5
-"""Shares of the budget: until when it must have gone, and until when the return is watched for it."""
+"""Shares of the budget: the bonus vanishes before the first, and the return is watched up to the second."""
 _LUCK = 0.05
-"""Share of the range of returns by which their mean may grow by chance: a find or two that led to nothing."""
+"""The mean return may grow by this share of the range of returns by chance."""
 
 
 def _drowns(history: History, context: Context, active: bool) -> Evidence | None:
-    """Returns differ, so the task has something to say, and what is learned from hardly contains it."""
+    """Returns differ, so the task could be learned from, but advantages hardly contain its reward."""
     value, spread = history.series["bonus/share"].last, history.last("rollout/ep_rew_std")
     if value <= (0.85 if active else 0.9) or not spread or not is_flat(history, context, 0.15):
         return None
@@ -23,7 +31,7 @@ def _drowns(history: History, context: Context, active: bool) -> Evidence | None
 
 
 def _vanishes(history: History, context: Context, active: bool) -> Evidence | None:
-    """Gone within the first quarter of the budget, and until half of it the return has never grown."""
+    """The bonus vanished in the first quarter of the budget, and the return did not grow up to its half."""
     series = history.series["bonus/mean"]
     if series.peak <= 0.0 or not is_flat(history, context, 0.1, luck=_LUCK) or _led_somewhere(history):
         return None
@@ -39,7 +47,7 @@ def _vanishes(history: History, context: Context, active: bool) -> Evidence | No
 
 
 def _led_somewhere(history: History) -> bool:
-    """The return has gained more than chance brings."""
+    """The return has gained more than by chance."""
     returns = history.series["rollout/ep_rew_mean"]
     smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
     spread = 0.0 if smallest is None or largest is None else largest - smallest
@@ -47,49 +55,35 @@ def _led_somewhere(history: History) -> bool:
 
 
 def _slower(context: Context, evidence: Evidence) -> list[ProposedChange]:
-    """What keeps things new for longer."""
+    """Changes that keep states new for longer."""
     if context.setting("explore.bonus") in LEARNING:
         return [ProposedChange("explore.learning_rate", "down", 0.1)]
-    return (
-        [ProposedChange("explore.bins", "up", 4.0)]
-        if context.setting("explore.cells") in ("auto", "bins")
-        else []
-    )
+    binned = context.setting("explore.cells") in ("auto", "bins")
+    return [ProposedChange("explore.bins", "up", 4.0)] if binned else []
 
 
 def _is_curious(context: Context) -> bool:
     return context.setting("explore.bonus") not in (None, "none")
 
 
+_ODD_ACTIONS = ("action_stuck", "action_saturated")
+
 CURIOSITY = (
     Rule(
         id="bonus_drowns",
         signal=10,
-        severity="warn",
         title="the bonus for exploring drowns the task",
         needs=("bonus/share", "rollout/ep_rew_mean"),
         check=_drowns,
         cause="explore.coef is too large for rewards of this size",
         remedy=scale("explore.coef", 0.1),
         effect=Effect("bonus/share", "falls", below=0.9),
-        explains=(
-            "return_flat",
-            "return_fell",
-            "entropy_stuck",
-            "entropy_falling",
-            "entropy_collapse",
-            "action_stuck",
-            "action_saturated",
-            "churn_dead",
-            "ev_zero",
-            "ev_negative",
-        ),
+        explains=("return_flat", "return_fell", *ODD_ENTROPY, *_ODD_ACTIONS, "churn_dead", *POOR_VALUES),
         applies=_is_curious,
     ),
     Rule(
         id="bonus_vanished",
         signal=10,
-        severity="warn",
         title="the bonus for exploring was gone before it led anywhere",
         needs=("bonus/mean", "rollout/ep_rew_mean"),
         check=_vanishes,
@@ -97,7 +91,7 @@ CURIOSITY = (
         remedy=_slower,
         instead="let the bonus tell more states apart: explore.cells, explore.bits or explore.entries",
         effect=Effect("bonus/mean", "falls more slowly"),
-        explains=("return_flat", "ev_zero", "ev_negative"),
+        explains=("return_flat", *POOR_VALUES),
         applies=_is_curious,
     ),
 )

@@ -1,25 +1,34 @@
-"""What is wrong before any hyperparameter is: numbers, observations, rewards, episodes, bookkeeping."""
+"""Faults that no hyperparameter mends: numbers, observations, rewards, episodes, bookkeeping."""
 
 from dataclasses import replace
 
 from gymsolve.doctor.history import History
 from gymsolve.doctor.rules.learning_trend import is_confirmed, is_finding
 from gymsolve.doctor.rules.remedies import all_of, lower_to, scale, set_to
-from gymsolve.doctor.rules.rule import Context, Effect, Evidence, Rule, above, below
+from gymsolve.doctor.rules.rule import (
+    NOTHING_MOVES,
+    POOR_VALUES,
+    Context,
+    Effect,
+    Evidence,
+    Rule,
+    above,
+    below,
+)
 from gymsolve.metrics.catalog import find_metric
 
 _ENOUGH_EPISODES = 100
 _FEW_EPISODES = 10
 _ROUNDING = 1e-6
 _CLIPPED = 10.01
-"""Where running statistics scale observations, none is larger."""
+"""The largest observation that running statistics let through."""
 
 
 def _nonfinite(history: History, context: Context, active: bool) -> Evidence | None:
     for name in history.broken:
-        known = find_metric(name)
+        metric = find_metric(name)
         nothing_played = name == "eval/mean_reward" and history.record.get("eval/episodes") == 0
-        if not nothing_played and (known is None or not known.may_be_nan):
+        if not nothing_played and (metric is None or not metric.may_be_nan):
             return Evidence(name, history.record[name], 0.0, "≠", "not a finite number")
     return None
 
@@ -45,15 +54,15 @@ def _obs_huge(history: History, context: Context, active: bool) -> Evidence | No
 
 
 def _still(history: History, context: Context, active: bool) -> Evidence | None:
-    found = above("obs/constant_share", 0.9, 0.8)(history, context, active)
-    if found is None or history.last("obs/abs_max") != 0.0:
-        return found
+    evidence = above("obs/constant_share", 0.9, 0.8)(history, context, active)
+    if evidence is None or history.last("obs/abs_max") != 0.0:
+        return evidence
     scaled = context.setting("net.normalize_obs") == "running"  # then any constant is 0
-    return replace(found, note=f"every observation is 0{' once normalised' if scaled else ''}")
+    return replace(evidence, note=f"every observation is 0{' once normalised' if scaled else ''}")
 
 
 def _sees_numbers(context: Context) -> bool:
-    spec = context.spec  # a constant category is all there is in a bandit; images have borders
+    spec = context.spec  # a bandit shows one constant category, and images have constant borders
     return spec is None or any(entry.kind == "vector" for entry in spec.obs.values())
 
 
@@ -61,11 +70,11 @@ def _no_reward(history: History, context: Context, active: bool) -> Evidence | N
     smallest, largest = history.get("rollout/ep_rew_min"), history.get("rollout/ep_rew_max")
     if smallest is None or largest is None or is_finding(history, context):
         return None
-    paid = history.get("rollout/ep_shaped_rew_mean")  # what counts is what the agent saw
+    paid = history.get("rollout/ep_shaped_rew_mean")  # the reward that the agent saw counts
     lowest, highest = (smallest.low, largest.peak) if paid is None else (paid.low, paid.peak)
     if not highest == 0.0 == lowest:
         return None
-    # Where episodes are long, there will never be a hundred; a quarter of the budget has to do.
+    # Where episodes are long, there will never be a hundred: a quarter of the budget is enough.
     late = context.progress(history) >= 0.25
     episodes = history.last("rollout/episodes") or 0.0
     if episodes < (_FEW_EPISODES if late else _ENOUGH_EPISODES):
@@ -88,7 +97,7 @@ def _same_return(history: History, context: Context, active: bool) -> Evidence |
 
 
 def _is_shaped(history: History) -> bool:
-    """What the agent saw differs from the raw reward: silence of that one need not hurt."""
+    """Wrappers change the reward, so the agent may learn although the raw reward is constant."""
     return "rollout/ep_shaped_rew_mean" in history.series
 
 
@@ -102,6 +111,15 @@ def _bootstrap(history: History, context: Context, active: bool) -> Evidence | N
         return None
     return below("rollout/bootstrapped_share", 1.0 - _ROUNDING)(history, context, active)
 
+
+_NO_SIGNAL = (
+    "return_flat",
+    "policy_frozen",
+    "entropy_stuck",
+    "advantage_dead",
+    "grad_vanished",
+    "value_scale",
+)
 
 ENVIRONMENT = (
     Rule(
@@ -133,7 +151,6 @@ ENVIRONMENT = (
     Rule(
         id="obs_huge",
         signal=2,
-        severity="warn",
         title="the network sees huge numbers",
         needs=("obs/abs_max",),
         check=_obs_huge,
@@ -152,17 +169,7 @@ ENVIRONMENT = (
         check=_still,
         cause="a wrapper or the environment returns the same observation whatever happens",
         effect=Effect("obs/constant_share", "falls"),
-        explains=(
-            "ev_zero",
-            "return_flat",
-            "entropy_stuck",
-            "policy_frozen",
-            "action_stuck",
-            "eval_gap",
-            "advantage_biased",
-            "churn_dead",
-            "clip_unused",
-        ),
+        explains=(*NOTHING_MOVES, "action_stuck", "ev_zero", "advantage_biased", "eval_gap"),
         warmup=0.0,
         applies=_sees_numbers,
         standing=True,
@@ -177,19 +184,7 @@ ENVIRONMENT = (
         cause="rewards are too rare for chance to find one, or a wrapper swallows them",
         remedy=scale("algo.ent_coef", 10.0, from_zero=0.01),
         effect=Effect("rollout/ep_rew_max", "rises", above=0),
-        explains=(
-            "same_return",
-            "ev_zero",
-            "ev_negative",
-            "return_flat",
-            "entropy_stuck",
-            "policy_frozen",
-            "advantage_dead",
-            "grad_vanished",
-            "value_scale",
-            "entropy_collapse",
-            "action_stuck",
-        ),
+        explains=("same_return", *_NO_SIGNAL, *POOR_VALUES, "entropy_collapse", "action_stuck"),
         persistence=10,
         patience=1,
         standing=True,
@@ -197,24 +192,13 @@ ENVIRONMENT = (
     Rule(
         id="same_return",
         signal=3,
-        severity="warn",
         title="all episodes had the same return",
         needs=("rollout/ep_rew_max", "rollout/ep_rew_min", "rollout/episodes"),
         check=_same_return,
         cause="nothing the policy tried so far made a difference: the reward is too rare, or constant",
         remedy=scale("algo.ent_coef", 10.0, from_zero=0.01),
         effect=Effect("rollout/ep_rew_max", "moves away from rollout/ep_rew_min"),
-        explains=(
-            "ev_zero",
-            "return_flat",
-            "entropy_stuck",
-            "policy_frozen",
-            "advantage_dead",
-            "grad_vanished",
-            "ev_negative",
-            "value_scale",
-            "equal_lengths",
-        ),
+        explains=(*_NO_SIGNAL, *POOR_VALUES, "equal_lengths"),
         persistence=20,
         patience=1,
         warmup=0.15,

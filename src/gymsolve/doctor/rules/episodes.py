@@ -1,4 +1,4 @@
-"""How episodes begin and end, and what they are paid for."""
+"""Rules about how episodes begin and end, and about their rewards."""
 
 import statistics
 
@@ -10,14 +10,14 @@ from gymsolve.text import number
 _ENOUGH_EPISODES = 100
 _ALL_OF_IT = 0.98
 _VERY_LONG = 10_000
-"""Steps after which an episode without a known limit has lasted longer than nearly any."""
+"""Hardly any episode lasts longer than so many steps."""
 _WINDOW = 20
 _SHARE = "reward_share/"
 _PAID = "rollout/ep_shaped_rew_mean"
 
 
 def _no_end(history: History, context: Context, active: bool) -> Evidence | None:
-    """Every copy has played for longer than an episode may last; where nobody knows that, for very long."""
+    """Every copy has played for longer than an episode may last, or for very long where no limit is known."""
     value = history.series["rollout/episodes"].last
     if value >= 1.0:
         return None
@@ -34,7 +34,7 @@ def _no_end(history: History, context: Context, active: bool) -> Evidence | None
 
 
 def _played(history: History, context: Context) -> float:
-    """Steps of each copy: what all of them took together says nothing about the length of an episode."""
+    """Steps of each copy; the steps of all copies say nothing about the length of an episode."""
     each = history.last("vec_steps")
     if each is not None:
         return each
@@ -67,17 +67,17 @@ def _one_component(history: History, context: Context, active: bool) -> Evidence
     if len(shares) < 2:
         return None  # the only part is all of it by nature
     bar = 0.85 if active else 0.9
-    # What comes from the task itself may well be all of it.
+    # The task's own reward may be all of it.
     large = {name: value for name, value in shares.items() if value > bar and name != f"{_SHARE}base"}
     for name, value in large.items():
         paid = history.last(name.replace(_SHARE, "reward/", 1))
-        told = "" if paid is None else f", at {paid:.3g} per step"
-        return Evidence(name, value, 0.9, ">", f"while the raw return is flat{told}")
+        rate = "" if paid is None else f", at {paid:.3g} per step"
+        return Evidence(name, value, 0.9, ">", f"while the raw return is flat{rate}")
     return None
 
 
 def _limit_as_end(history: History, context: Context, active: bool) -> Evidence | None:
-    """Episodes as long as the limit allows, none of which the limit is said to have cut."""
+    """Episodes last as long as the limit allows, and none is reported as truncated."""
     limit = context.episode_limit
     length, cut = history.series["rollout/ep_len_mean"].last, history.last("rollout/truncated_share")
     if limit is None or limit <= 1 or cut != 0.0 or not length >= _ALL_OF_IT * limit:
@@ -88,7 +88,7 @@ def _limit_as_end(history: History, context: Context, active: bool) -> Evidence 
 
 
 def _misleads(history: History, context: Context, active: bool) -> Evidence | None:
-    """What the agent is paid moves against what the task pays."""
+    """The agent's reward moves against the task's own."""
     paid, raw = history.series[_PAID], history.series["rollout/ep_rew_mean"]
     mine, theirs = paid.tail(_WINDOW), raw.tail(_WINDOW)
     if len(mine) < _WINDOW or len(mine) != len(theirs) or is_reached(history, context):
@@ -100,7 +100,7 @@ def _misleads(history: History, context: Context, active: bool) -> Evidence | No
         against = statistics.correlation(mine, theirs)
     if against >= (-0.3 if active else -0.5):
         return None
-    # Without a correlation, opposite signs have to do.
+    # Where a return does not change there is no correlation: opposite signs count instead.
     what = "sign of the paid return against that of" if still else "correlation of the paid return with"
     note = f"{number(paid.last)} is paid for {number(raw.last)}"
     return Evidence(_PAID, against, -0.5, "<", note, meaning=f"{what} the task's own return")
@@ -148,7 +148,6 @@ EPISODES = (
     Rule(
         id="no_episode_end",
         signal=23,
-        severity="warn",
         title="no episode has ended yet",
         needs=("rollout/episodes",),
         check=_no_end,
@@ -174,7 +173,6 @@ EPISODES = (
     Rule(
         id="equal_lengths",
         signal=23,
-        severity="warn",
         title="all episodes have the same length, below the time limit",
         needs=("rollout/ep_len_std", "rollout/ep_len_mean"),
         check=_equal_lengths,
@@ -197,7 +195,6 @@ EPISODES = (
     Rule(
         id="one_component",
         signal=28,
-        severity="warn",
         title="one part of the reward is nearly all of it",
         needs=("rollout/ep_rew_mean", "reward_share/<component>"),
         check=_one_component,

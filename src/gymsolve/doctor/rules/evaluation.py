@@ -1,4 +1,4 @@
-"""Does evaluation judge what is trained: are the returns alike, and what the network gets to see?"""
+"""Rules that compare evaluation with training: their returns, and the observations of the network."""
 
 import math
 import statistics
@@ -13,16 +13,16 @@ _RETURN = "rollout/ep_rew_mean"
 _EVAL = "eval/mean_reward"
 _FIRST, _EVAL_FIRST = "obs/first_size", "eval/first_obs_size"
 _BEGINNINGS = 20
-"""Newest rollouts whose first observations are what an evaluation's are compared with."""
+"""First observations of an evaluation are compared with those of so many newest rollouts."""
 _UNLIKE = 3.0
 _WINDOW = 100
 """Episodes behind a training return, at most."""
 _ENOUGH = 2.0
-"""Weight of evaluations in a row that are a case together."""
+"""Evaluations in a row with this weight together are a case."""
 _FAR = 0.5
-"""Of the way to the threshold; before that, the likeliest action is often worse than a sampled one."""
+"""Before this share of the way to the threshold, sampled actions are often better than the likeliest."""
 _CATCHING_UP = 0.25
-"""Of what was missing at first."""
+"""An evaluation that has gained this share of the first gap is catching up."""
 
 
 class _Shortfall(NamedTuple):
@@ -34,21 +34,21 @@ class _Shortfall(NamedTuple):
 
 
 def _gap(history: History, context: Context, active: bool) -> Evidence | None:
-    """Two evaluations in a row, or four while training is still near its start.
+    """Two evaluations in a row fall short, or four while training is still near its start.
 
-    The policy changes from one to the next, so it is not a bad update that all of them share. Their errors
-    are not pooled: evaluations use the same seeds, and share what is hard about those. Near the start the
-    likeliest action is often not yet a good one; then evaluation catches up meanwhile.
+    The policy changes between evaluations, so a single bad update cannot be the reason. Their errors are not
+    pooled, because all evaluations play the same seeds. Near the start the likeliest action is often not a
+    good one yet; evaluation then catches up.
     """
     newest, weight = None, 0.0
     for index in range(len(history.series[_EVAL]) - 1, -1, -1):
-        found = _shortfall(history, context, index, active)
-        if found is None:
+        shortfall = _shortfall(history, context, index, active)
+        if shortfall is None:
             return None
-        newest, weight = newest or found.evidence, weight + found.weight
+        newest, weight = newest or shortfall.evidence, weight + shortfall.weight
         if active or weight >= _ENOUGH:
-            catching_up = newest.value - found.evidence.value >= _CATCHING_UP * found.missing
-            return newest if active or found.weight == 1.0 or not catching_up else None
+            catching_up = newest.value - shortfall.evidence.value >= _CATCHING_UP * shortfall.missing
+            return newest if active or shortfall.weight == 1.0 or not catching_up else None
     return None
 
 
@@ -76,14 +76,14 @@ def _shortfall(history: History, context: Context, index: int, active: bool) -> 
 
 
 def _spread(history: History, step: int) -> float:
-    """Of the returns of training episodes; logs that lack it may have their ends."""
+    """The spread of training returns, estimated from their extremes where a log lacks it."""
     if "rollout/ep_rew_std" in history.series:
         return _known(history, "rollout/ep_rew_std", step)
     return 0.25 * (_known(history, "rollout/ep_rew_max", step) - _known(history, "rollout/ep_rew_min", step))
 
 
 def _eval_error(history: History, step: int, spread: float) -> float:
-    """Of an evaluation's mean, as Welch's test takes it; without its spread, that of one training episode."""
+    """The standard error of an evaluation's mean; without its spread, that of one training episode."""
     episodes = _known(history, "eval/episodes", step)
     if episodes < 2.0:
         return spread
@@ -91,44 +91,44 @@ def _eval_error(history: History, step: int, spread: float) -> float:
 
 
 def _known(history: History, metric: str, step: int, most: float = math.inf) -> float:
-    """What was measured last by then; 0 when nothing was."""
+    """The last value of a metric up to a step; 0 without one."""
     series = history.get(metric)
     index = None if series is None else series.index_at(step)
     return 0.0 if series is None or index is None else min(most, series.values[index])
 
 
-def _note(context: Context, told: str) -> str:
-    """With the wrappers that only one of the two has: usually one of them is the answer."""
+def _note(context: Context, text: str) -> str:
+    """The text and the wrappers that only training or evaluation has: one of them is often the cause."""
     uneven = _one_sided(context)
     if context.config is not None and not uneven:
-        told += ", no wrapper is in one of them only"
+        text += ", no wrapper is in one of them only"
     for wrapper in uneven:
         where = "training" if "train" in wrapper.roles else "evaluation"
-        told += f", only {where} has the wrapper {wrapper.name}"
-    return told
+        text += f", only {where} has the wrapper {wrapper.name}"
+    return text
 
 
 def _one_sided(context: Context) -> list[WrapperConfig]:
     wrappers = () if context.config is None else context.config.env.wrappers
-    return [one for one in wrappers if ("train" in one.roles) != ("eval" in one.roles)]
+    return [wrapper for wrapper in wrappers if ("train" in wrapper.roles) != ("eval" in wrapper.roles)]
 
 
 def _sample(context: Context, evidence: Evidence) -> list[ProposedChange]:
-    """Tells the two causes apart, unless there is a wrapper to look at first."""
+    """Sampled actions in evaluation tell the two causes apart, unless a wrapper is suspect."""
     return [] if _one_sided(context) else set_to("eval.deterministic", False)(context, evidence)
 
 
 def _sight(history: History, context: Context, active: bool) -> Evidence | None:
-    """How an episode begins is not the policy's doing: in training and evaluation it must look alike."""
-    before, shown = history.series[_FIRST].tail(_BEGINNINGS), history.series[_EVAL_FIRST].last
+    """The policy does not decide how an episode begins, so training and evaluation must look alike there."""
+    before, size = history.series[_FIRST].tail(_BEGINNINGS), history.series[_EVAL_FIRST].last
     if len(before) < 3 or not (usual := statistics.median(before)) > 0.0:
         return None
     factor = 2.0 if active else _UNLIKE
     seen = _note(context, f"the {usual:.3g} that training sees as its episodes begin")
-    if shown > factor * usual:
-        return Evidence(_EVAL_FIRST, shown, _UNLIKE * usual, ">", f"{_UNLIKE:g} times {seen}")
-    if shown < usual / factor:
-        return Evidence(_EVAL_FIRST, shown, usual / _UNLIKE, "<", f"1/{_UNLIKE:g} of {seen}")
+    if size > factor * usual:
+        return Evidence(_EVAL_FIRST, size, _UNLIKE * usual, ">", f"{_UNLIKE:g} times {seen}")
+    if size < usual / factor:
+        return Evidence(_EVAL_FIRST, size, usual / _UNLIKE, "<", f"1/{_UNLIKE:g} of {seen}")
     return None
 
 
@@ -151,7 +151,6 @@ EVALUATION = (
     Rule(
         id="eval_gap",
         signal=22,
-        severity="warn",
         title="evaluation is far worse than training",
         needs=(_EVAL, _RETURN),
         check=_gap,

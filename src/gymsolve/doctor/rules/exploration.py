@@ -1,4 +1,4 @@
-"""How the policy explores: entropy, spread of actions, actions that are all it takes."""
+"""Rules about exploration: entropy, spread of actions, actions that are taken nearly always."""
 
 from dataclasses import replace
 
@@ -10,6 +10,7 @@ from gymsolve.doctor.rules.learning_trend import (
     is_flat,
     is_reached,
     relative_entropy,
+    while_flat,
 )
 from gymsolve.doctor.rules.remedies import all_of, scale, set_to
 from gymsolve.doctor.rules.rule import Context, Effect, Evidence, Rule, above, below
@@ -18,10 +19,10 @@ _EXPLORE = all_of(scale("algo.ent_coef", 5.0, from_zero=0.01), scale("algo.learn
 
 
 def _collapse(history: History, context: Context, active: bool) -> Evidence | None:
-    found = relative_entropy(history, context)
-    if found is None or is_reached(history, context):
+    entropy = relative_entropy(history, context)
+    if entropy is None or is_reached(history, context):
         return None
-    series, factor = found
+    series, factor = entropy
     value = series.last * factor
     if value >= (2 * DECIDED if active else DECIDED):
         return None
@@ -32,13 +33,13 @@ def _collapse(history: History, context: Context, active: bool) -> Evidence | No
 
 
 def _arrival(history: History, context: Context, active: bool) -> Evidence | None:
-    """Straight on from the last tenth of the budget, entropy would be gone before half of it is used."""
+    """Extrapolated from the last tenth of the budget, the entropy is gone before half of the budget."""
     if not context.budget or context.progress(history) > 0.5 or not is_flat(history, context, 0.1):
         return None
-    found = relative_entropy(history, context)
-    if found is None:
+    entropy = relative_entropy(history, context)
+    if entropy is None:
         return None
-    series, factor = found
+    series, factor = entropy
     then = series.index_at(history.env_steps - 0.1 * context.budget)
     if then is None:
         return None
@@ -54,10 +55,10 @@ def _arrival(history: History, context: Context, active: bool) -> Evidence | Non
 
 
 def _stuck(history: History, context: Context, active: bool) -> Evidence | None:
-    found = relative_entropy(history, context)
-    if found is None:
+    entropy = relative_entropy(history, context)
+    if entropy is None:
         return None
-    series, factor = found
+    series, factor = entropy
     value = series.last * factor
     if value <= (0.95 if active else 0.98) or not is_flat(history, context, 0.15):
         return None
@@ -73,15 +74,13 @@ def _wide(history: History, context: Context, active: bool) -> Evidence | None:
 
 
 def _narrow(history: History, context: Context, active: bool) -> Evidence | None:
-    """Little spread is what a policy ends with that knows what to do: it hurts where nothing is gained."""
-    if is_reached(history, context) or not is_flat(history, context, 0.1):
-        return None
-    found = below("policy/log_std_mean", -3.0, -2.5)(history, context, active)
-    return None if found is None else replace(found, note="while the return is flat")
+    """A policy that knows what to do has little spread; that is a fault only while the return is flat."""
+    evidence = while_flat(below("policy/log_std_mean", -3.0, -2.5))(history, context, active)
+    return None if evidence is None else replace(evidence, note="while the return is flat")
 
 
 def _no_choice(history: History, context: Context, active: bool) -> Evidence | None:
-    """Never any entropy, from the first update on: learning takes longer than that to decide."""
+    """There was no entropy from the first update on; learning takes longer than that to remove it."""
     series = history.series["train/entropy"]
     if series.peak >= 1e-3:
         return None
@@ -90,18 +89,6 @@ def _no_choice(history: History, context: Context, active: bool) -> Evidence | N
 
 def _is_masked(context: Context) -> bool:
     return context.spec is not None and context.spec.masked and not context.warm_start
-
-
-def _one_action(history: History, context: Context, active: bool) -> Evidence | None:
-    if is_reached(history, context) or not is_flat(history, context, 0.1):
-        return None
-    return above("action/largest_share", 0.95, 0.9)(history, context, active)
-
-
-def _saturated(history: History, context: Context, active: bool) -> Evidence | None:
-    if is_reached(history, context) or not is_flat(history, context, 0.1):
-        return None  # bang-bang is how some tasks are solved
-    return above("action/saturated_share", 0.5, 0.4)(history, context, active)
 
 
 EXPLORATION = (
@@ -117,10 +104,10 @@ EXPLORATION = (
         effect=Effect("train/entropy", "stays above a tenth of its maximum until the return has risen"),
         explains=(
             "return_flat",
-            "action_stuck",
             "policy_frozen",
             "clip_unused",
             "churn_dead",
+            "action_stuck",
             "entropy_falling",
         ),
         applies=categorical,
@@ -128,7 +115,6 @@ EXPLORATION = (
     Rule(
         id="entropy_falling",
         signal=10,
-        severity="warn",
         title="exploration will end long before the budget does",
         needs=("train/entropy", "rollout/ep_rew_mean"),
         check=_arrival,
@@ -140,7 +126,6 @@ EXPLORATION = (
     Rule(
         id="entropy_stuck",
         signal=10,
-        severity="warn",
         title="the policy is still as good as random",
         needs=("train/entropy", "rollout/ep_rew_mean"),
         check=_stuck,
@@ -170,7 +155,6 @@ EXPLORATION = (
     Rule(
         id="log_std_low",
         signal=11,
-        severity="warn",
         title="the policy hardly varies its actions any more",
         needs=("policy/log_std_mean", "rollout/ep_rew_mean"),
         check=_narrow,
@@ -182,7 +166,6 @@ EXPLORATION = (
     Rule(
         id="log_std_high",
         signal=11,
-        severity="warn",
         title="the spread of actions grows beyond their range",
         needs=("policy/log_std_mean",),
         check=_wide,
@@ -194,10 +177,9 @@ EXPLORATION = (
     Rule(
         id="action_saturated",
         signal=12,
-        severity="warn",
         title="most actions lie at a bound",
         needs=("action/saturated_share", "rollout/ep_rew_mean"),
-        check=_saturated,
+        check=while_flat(above("action/saturated_share", 0.5, 0.4)),  # some tasks are solved by extremes
         cause="the actions' scale does not fit, or only extremes are rewarded",
         remedy=all_of(set_to("net.squash", True), set_to("net.log_std_init", -1.0)),
         effect=Effect("action/saturated_share", "falls", below=0.5),
@@ -206,10 +188,9 @@ EXPLORATION = (
     Rule(
         id="action_stuck",
         signal=13,
-        severity="warn",
         title="one action is taken nearly always",
         needs=("action/largest_share", "rollout/ep_rew_mean"),
-        check=_one_action,
+        check=while_flat(above("action/largest_share", 0.95, 0.9)),
         cause="an action mask that allows nothing else, a reward for doing nothing, or a collapsed policy",
         remedy=_EXPLORE,
         effect=Effect("action/largest_share", "falls", below=0.9),

@@ -1,14 +1,14 @@
-"""Processes that die or hang and are started again: what they cut tells nothing of policy or environment."""
+"""Rules about processes that die or hang and are started again: they bias the episodes that are left."""
 
 from gymsolve.doctor.history import History
-from gymsolve.doctor.rules.rule import Context, Effect, Evidence, Rule
+from gymsolve.doctor.rules.rule import POOR_VALUES, Context, Effect, Evidence, Rule
 
 _FEW = 3
 """A process may be killed by chance, and cuts the episodes of all its copies."""
 _MANY = 0.2
-"""Share of cut episodes from which those that are left are a selection."""
+"""From this share of cut episodes on, the remaining ones are a biased selection."""
 _OFTEN = 1e-3
-"""Deaths per vector step: to start a process takes as long as a thousand steps of a quick environment."""
+"""Deaths per vector step: starting a process takes as long as a thousand quick steps."""
 
 
 def is_restarting(history: History) -> bool:
@@ -18,7 +18,7 @@ def is_restarting(history: History) -> bool:
 
 
 def _counts_them(context: Context) -> bool:
-    return context.config is not None  # logs of others say nothing of them
+    return context.config is not None  # logs of other tools do not count them
 
 
 def _cut(history: History, context: Context, active: bool) -> Evidence | None:
@@ -34,6 +34,11 @@ def _interrupted(history: History, context: Context, active: bool) -> Evidence |
     return Evidence("eval/faults", deaths, 0.0, ">") if deaths >= _FEW else None
 
 
+# Alerts that cut episodes cause.
+_ODD_EPISODES = ("no_episode_end", "one_step_episodes", "equal_lengths")
+_ODD_RETURNS = ("no_reward", "same_return", "return_flat", "return_fell", "eval_gap", "short_sight")
+_ODD_VALUES = (*POOR_VALUES, "ev_oscillates", "advantage_biased", "terminal_uncorrelated")
+
 FAULTS = (
     Rule(
         id="worker_lost",
@@ -47,22 +52,7 @@ FAULTS = (
         instead="find out why they die before anything else: `gymsolve check` steps the environment alone, "
         "env.backend=sync in one process; where memory is short, take fewer env.num_envs",
         effect=Effect("rollout/faults", "stays where it is"),
-        explains=(
-            "no_episode_end",
-            "one_step_episodes",
-            "equal_lengths",
-            "no_reward",
-            "same_return",
-            "return_flat",
-            "return_fell",
-            "ev_zero",
-            "ev_negative",
-            "ev_oscillates",
-            "advantage_biased",
-            "terminal_uncorrelated",
-            "eval_gap",
-            "short_sight",
-        ),
+        explains=(*_ODD_EPISODES, *_ODD_RETURNS, *_ODD_VALUES),
         persistence=1,
         warmup=0.0,
         applies=_counts_them,

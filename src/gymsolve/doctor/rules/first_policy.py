@@ -1,4 +1,4 @@
-"""Is the first policy, before anything is learned, about as good as even: does it try all there is?"""
+"""A rule about the first policy: before it learns anything, it should try all actions evenly."""
 
 import math
 import statistics
@@ -8,9 +8,9 @@ from gymsolve.doctor.rules.learning_trend import categorical, entropy_evidence, 
 from gymsolve.doctor.rules.rule import Context, Effect, Evidence, ProposedChange, Rule
 
 _ASIDE = 0.5
-"""Of half the range, beyond which the mean of first actions is no chance."""
+"""A mean of first actions that is further from the centre, as a share of half the range, is no chance."""
 _HARDLY = 0.2
-"""Of an even spread, below which first actions are nearly one and the same."""
+"""First actions with a smaller share of an even spread are nearly all the same."""
 
 
 def _not_uniform(history: History, context: Context, active: bool) -> Evidence | None:
@@ -18,13 +18,13 @@ def _not_uniform(history: History, context: Context, active: bool) -> Evidence |
         return None
     if _bounded_box(context):
         return _off_centre(history, context)
-    found = relative_entropy(history, context)
+    entropy = relative_entropy(history, context)
     masked = context.spec is not None and context.spec.masked  # then uniform is less than all choices
-    if found is None or context.warm_start or masked:
+    if entropy is None or context.warm_start or masked:
         return None
-    series, factor = found
+    series, factor = entropy
     value = series.values[0] * factor
-    moved = history.last("train/approx_kl") or 0.0  # then it is the first update's doing
+    moved = history.last("train/approx_kl") or 0.0  # then the first update caused it
     if len(series) > 1 or value >= 0.7 or moved > 0.05:
         return None
     return entropy_evidence(factor, value, 0.7, "<", "before anything is learned")
@@ -33,8 +33,8 @@ def _not_uniform(history: History, context: Context, active: bool) -> Evidence |
 def _off_centre(history: History, context: Context) -> Evidence | None:
     """A first policy that lies to one side of its box, or hardly spreads in it.
 
-    Actions spread evenly over a box have its centre as their mean. A Gaussian is no even spread, but one that
-    is far narrower tries next to nothing.
+    Actions spread evenly over a box have its centre as their mean. A Gaussian is not even, but one that is
+    far narrower than the box tries hardly anything.
     """
     mean, std = history.get("action/mean"), history.get("action/std")
     if mean is None or std is None or len(mean) > 1 or context.warm_start:
@@ -61,7 +61,7 @@ def _even_actions(context: Context) -> tuple[float, float, float]:
     centres = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
     centre = statistics.fmean(centres)
     spread = statistics.fmean(
-        (b - a) ** 2 / 12 + (one - centre) ** 2 for a, b, one in zip(low, high, centres, strict=True)
+        (b - a) ** 2 / 12 + (middle - centre) ** 2 for a, b, middle in zip(low, high, centres, strict=True)
     )
     half = statistics.fmean((b - a) / 2 for a, b in zip(low, high, strict=True))
     return centre, math.sqrt(spread), half
@@ -81,7 +81,6 @@ FIRST_POLICY = (
     Rule(
         id="initial_policy",
         signal=10,
-        severity="warn",
         title="the policy prefers some actions before it has learned anything",
         needs=("train/entropy",),
         check=_not_uniform,

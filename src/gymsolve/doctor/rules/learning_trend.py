@@ -1,25 +1,25 @@
-"""Is it learning? What several rules ask before they call a number a problem."""
+"""Questions about progress that several rules ask: is the return flat, is the threshold reached?"""
 
 from dataclasses import dataclass
 
 from gymsolve.doctor.history import History, Series
-from gymsolve.doctor.rules.rule import Context, Evidence
+from gymsolve.doctor.rules.rule import Check, Context, Evidence
 
 _RETURN = "rollout/ep_rew_mean"
 DECIDED = 0.05
-"""Share of the largest entropy below which a policy no longer tries anything."""
+"""A policy with a smaller share of the largest entropy no longer explores."""
 ARCHIVE_WINDOW = 0.2
-"""Share of the budget within which an archive should grow."""
+"""An archive should grow within this share of the budget."""
 _GROWTH, _FEW_CELLS = 0.01, 2.0
-"""By this share, and by more than so many cells."""
+"""An archive grows if it gains this share of its cells, and more than so many."""
 _LITTLE = 0.02
-"""A gain below this share of all that was ever gained is none."""
+"""A smaller share of the whole range of returns does not count as a gain."""
 _NEAR = 0.1
-"""Within this share of all that was ever gained from the threshold, gains have to become small."""
+"""A return within this share of its range from the threshold can only gain little."""
 
 
 def is_reached(history: History, context: Context) -> bool:
-    """The newest returns are good enough: what looks like a symptom may be success."""
+    """The newest returns reach the threshold, so a suspicious number may be a sign of success."""
     bar = context.threshold
     if bar is None:
         return False
@@ -27,16 +27,16 @@ def is_reached(history: History, context: Context) -> bool:
     if answer is None:
         judged, trained = history.last("eval/mean_reward"), history.last(_RETURN)
         answer = (judged is not None and judged >= bar) or (trained is not None and trained >= bar)
-        if tasks := learned_at_once(context):  # one far beyond its bar does not make up for another
+        if tasks := learned_at_once(context):  # a task far above its threshold does not make up for another
             answer = history.last("eval/tasks_reached") == len(tasks)
         history.memo[bar,] = answer
     return answer
 
 
 def is_confirmed(history: History, context: Context) -> bool:
-    """The newest evaluation is good enough; returns of training count only while there is none.
+    """The newest evaluation reaches the threshold; training returns count only while there is none.
 
-    For rules that doubt the episodes of training themselves.
+    For rules that doubt the training episodes themselves.
     """
     judged = history.last("eval/mean_reward")
     if context.threshold is None or judged is None or learned_at_once(context):
@@ -47,8 +47,8 @@ def is_confirmed(history: History, context: Context) -> bool:
 def is_flat(history: History, context: Context, share: float, *, luck: float = 0.0) -> bool:
     """The best training return has not grown within the last `share` of the budget, and should have.
 
-    Episodes must have ended since it was reached: where all copies play long ones, returns stand still for a
-    while because there are no new ones.
+    Episodes must have ended since it was reached: where all copies play long episodes, the return does not
+    change for a while because none ends.
 
     A gain below `luck` times the range of the window's returns is taken for chance: the mean of 100 episodes
     has a standard error of about a fiftieth of that range.
@@ -60,16 +60,25 @@ def is_flat(history: History, context: Context, share: float, *, luck: float = 0
     return answer
 
 
+def while_flat(check: Check) -> Check:
+    """A check that fires only while the return is flat."""
+
+    def flat_check(history: History, context: Context, active: bool) -> Evidence | None:
+        return check(history, context, active) if is_flat(history, context, 0.1) else None
+
+    return flat_check
+
+
 def _is_flat(history: History, context: Context, share: float, luck: float) -> bool:
     if not context.budget or is_reached(history, context):
         return False
-    open_curves = [one for one in _curves(history, context) if not one.is_near]
+    open_curves = [curve for curve in _curves(history, context) if not curve.is_near]
     since = history.env_steps - share * context.budget
-    return bool(open_curves) and all(one.stands_still(since, luck) for one in open_curves)
+    return bool(open_curves) and all(curve.stands_still(since, luck) for curve in open_curves)
 
 
 def learned_at_once(context: Context) -> tuple[str, ...]:
-    """Several tasks, without a curriculum; none where there is one, or where they are stages."""
+    """Names of the tasks that are trained together; none with a curriculum."""
     config = context.config
     return () if config is None or config.curriculum.stages else tuple(config.env.tasks)
 
@@ -80,18 +89,18 @@ class _Curve:
 
     returns: Series
     ended: Series | None
-    """Episodes so far; None where nobody counts them."""
+    """Episodes so far; None where they are not counted."""
     threshold: float | None
     spread: float
-    """Of single episodes."""
+    """The range of single returns."""
 
     @property
     def is_near(self) -> bool:
-        """Is it so near to the threshold that gains have to become small?"""
+        """The return is so near to the threshold that it can only gain little."""
         return self.threshold is not None and self.threshold - self.returns.peak <= _NEAR * self.returns.span
 
     def stands_still(self, since: float, luck: float) -> bool:
-        """Has nothing been gained since then, although episodes have ended?"""
+        """The best return has not grown since a step, although episodes have ended."""
         then = self.returns.index_at(since)
         if then is None or not self._is_news(self.returns.steps[then]):
             return False
@@ -99,7 +108,7 @@ class _Curve:
         return gained <= max(_LITTLE * self.returns.span, luck * self.spread)
 
     def _is_news(self, since: int) -> bool:
-        """Have episodes ended since then, or since the best return? Where nobody counts, they may have."""
+        """Episodes have ended since a step, or since the best return; assumed where they are not counted."""
         reached = self.returns.peak_step
         if self.ended is None or reached is None:
             return True
@@ -108,14 +117,12 @@ class _Curve:
 
 
 def _curves(history: History, context: Context) -> list[_Curve]:
-    """The run's own return; of tasks that are learned at once, those of each.
+    """The run's return, or that of each task where several are trained together.
 
-    Their mean is ruled by the task with the largest returns, and hides what the others gain.
+    The task with the largest returns dominates their mean, which would hide the gains of the others.
     """
-    tasks, stages = (
-        learned_at_once(context),
-        () if context.config is None else context.config.curriculum.names,
-    )
+    tasks = learned_at_once(context)
+    stages = () if context.config is None else context.config.curriculum.names
     by_task = [(name, returns) for name in tasks if (returns := history.get(f"task_return/{name}"))]
     if by_task:
         return [
@@ -136,7 +143,7 @@ def _curves(history: History, context: Context) -> list[_Curve]:
 
 
 def archive_growth(history: History, context: Context) -> tuple[float, float] | None:
-    """Cells that the archive has found within the window, and how many show that it grows.
+    """Cells that the archive gained within the window, and the number above which it counts as growing.
 
     None without an archive, or before the window is over.
     """
@@ -151,13 +158,13 @@ def archive_growth(history: History, context: Context) -> tuple[float, float] | 
 
 
 def is_finding(history: History, context: Context) -> bool:
-    """An archive grows, or is young: meanwhile, nothing needs to be earned."""
+    """An archive grows, or is young; until it stops growing, a flat return is no fault."""
     growth = archive_growth(history, context)
     return history.get("archive/cells") is not None and (growth is None or growth[0] > growth[1])
 
 
 def relative_entropy(history: History, context: Context) -> tuple[Series, float] | None:
-    """The series of the entropy and what to multiply it by, so that 1 is uniform; None for boxes."""
+    """The series of the entropy, and the factor that turns it into a share of uniform; None for boxes."""
     measured = history.get("policy/entropy_relative")
     if measured is not None:
         return measured, 1.0
@@ -168,18 +175,18 @@ def relative_entropy(history: History, context: Context) -> tuple[Series, float]
 
 
 def is_decided(history: History, context: Context) -> bool:
-    """Next to no entropy is left."""
-    found = relative_entropy(history, context)
-    return found is not None and found[0].last * found[1] < DECIDED
+    """Hardly any entropy is left."""
+    entropy = relative_entropy(history, context)
+    return entropy is not None and entropy[0].last * entropy[1] < DECIDED
 
 
 def categorical(context: Context) -> bool:
-    """Actions are choices among more than one."""
+    """Actions are choices."""
     return bool(context.max_entropy)
 
 
 def entropy_evidence(factor: float, value: float, limit: float, sign: str, note: str) -> Evidence:
-    """`value` is a share of a uniform policy's entropy, whether measured as such or not."""
+    """Evidence about the entropy; `value` is a share of a uniform policy's."""
     if factor == 1.0:
         return Evidence("policy/entropy_relative", value, limit, sign, f"where 1 is uniform, {note}")
     share = "train/entropy as a share of a uniform policy's"

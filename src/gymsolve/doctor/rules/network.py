@@ -1,4 +1,4 @@
-"""How the network takes its steps: gradients, step sizes, units that died."""
+"""Rules about gradients, step sizes and dead units of the network."""
 
 import statistics
 
@@ -6,17 +6,27 @@ from gymsolve.doctor.history import History, Series
 from gymsolve.doctor.rules.learning_trend import is_finding, is_flat, is_reached
 from gymsolve.doctor.rules.remedies import all_of, lower_to, raise_to, scale, set_to
 from gymsolve.doctor.rules.remedy_limits import peak
-from gymsolve.doctor.rules.rule import Check, Context, Effect, Evidence, ProposedChange, Rule, below
+from gymsolve.doctor.rules.rule import (
+    NOTHING_MOVES,
+    POOR_VALUES,
+    Check,
+    Context,
+    Effect,
+    Evidence,
+    ProposedChange,
+    Rule,
+    below,
+)
 
 _NO_RATE = 1e-8
 _TIGHT = 0.01
-"""Below it, max_grad_norm cuts every gradient there is."""
+"""A smaller max_grad_norm clips every gradient."""
 _REFERENCE = 20
-"""So many records before the newest ones are what a jump is measured against."""
+"""A jump is measured against so many records before the newest ones."""
 
 
 def _jump(metric: str, factor: float) -> Check:
-    """The newest value is `factor` times what was usual; the alert holds until it is half of that."""
+    """The newest value is `factor` times the usual one; the alert stays active down to half of that."""
 
     def check(history: History, context: Context, active: bool) -> Evidence | None:
         if is_reached(history, context):
@@ -40,13 +50,13 @@ def _usual(series: Series, reach: int) -> float | None:
 
 def _vanished(history: History, context: Context, active: bool) -> Evidence | None:
     value = history.series["train/grad_norm"].last
-    if value >= 1e-6 or is_reached(history, context):  # who always does the right thing has nothing to learn
+    if value >= 1e-6 or is_reached(history, context):  # a policy that is right has nothing to learn
         return None
     return Evidence("train/grad_norm", value, 1e-6, "<")
 
 
 def _clipped(history: History, context: Context, active: bool) -> Evidence | None:
-    """Clipping itself is normal; gradients a hundred times the limit leave only their direction."""
+    """Clipping is normal; of gradients a hundred times the limit, only the direction is left."""
     norm, limit = history.series["train/grad_norm"].last, history.last("hyper/max_grad_norm")
     if not limit or is_reached(history, context) or not is_flat(history, context, 0.1):
         return None
@@ -71,7 +81,7 @@ def _tiny_steps(history: History, context: Context, active: bool) -> Evidence | 
 
 
 def _waits(history: History, context: Context) -> bool:
-    """It learns from an archive alone, which has nothing to teach yet, or from a buffer that fills first."""
+    """It learns from an archive alone that has nothing to teach yet, or from a buffer that is filling up."""
     if context.setting("algo.learning_starts") is not None and not history.last("train/gradient_steps"):
         return True
     return context.setting("explore.archive.rollouts") in (False, "found") and is_finding(history, context)
@@ -114,7 +124,7 @@ def _remembers(context: Context) -> bool:
 
 
 def _looser(context: Context, evidence: Evidence) -> list[ProposedChange]:
-    """A limit that ordinary gradients exceed is what is wrong; otherwise it is the gradients."""
+    """Raise a limit that ordinary gradients exceed; otherwise make the gradients smaller."""
     if evidence.threshold < 100.0 * _TIGHT:
         return raise_to("algo.max_grad_norm", 0.5)(context, evidence)
     smaller = all_of(set_to("algo.normalize_rewards", True), scale("algo.vf_coef", 0.1))
@@ -122,13 +132,14 @@ def _looser(context: Context, evidence: Evidence) -> list[ProposedChange]:
 
 
 def _last_longer(context: Context, evidence: Evidence) -> list[ProposedChange]:
-    """The same rate, falling to 0 at the end of the budget and not before."""
+    """The same rate, but with a schedule that reaches 0 only at the end of the budget."""
     high = peak(context.setting("algo.learning_rate")) or 0.0
     if high < _NO_RATE:
         return [ProposedChange("algo.learning_rate", "set", value=3e-4)]
     return [ProposedChange("algo.learning_rate", "set", value={"start": high, "end": 0.0})]
 
 
+_DEAD_UNITS = ("dormant", "rank_collapse", "grad_vanished")
 _CALMER = all_of(scale("algo.learning_rate", 0.3), set_to("net.layer_norm", True))
 
 NETWORK = (
@@ -142,12 +153,11 @@ NETWORK = (
         cause="the network is dead, or rewards carry no signal",
         remedy=all_of(set_to("net.activation", "tanh"), set_to("net.layer_norm", True)),
         effect=Effect("train/grad_norm", "rises", above=0.001),
-        explains=("policy_frozen", "return_flat", "entropy_stuck", "step_tiny", "clip_unused", "churn_dead"),
+        explains=("step_tiny", *NOTHING_MOVES),
     ),
     Rule(
         id="grad_jump",
         signal=16,
-        severity="warn",
         title="gradients have grown tenfold",
         needs=("train/grad_norm",),
         check=_jump("train/grad_norm", 10.0),
@@ -159,7 +169,6 @@ NETWORK = (
     Rule(
         id="grad_clipped",
         signal=16,
-        severity="warn",
         title="gradients are a hundred times their limit",
         needs=("train/grad_norm", "hyper/max_grad_norm"),
         check=_clipped,
@@ -178,43 +187,22 @@ NETWORK = (
         cause="its schedule ends too early, or its value is wrong",
         remedy=_last_longer,
         effect=Effect("hyper/learning_rate", "stays", above=0, more="to the end"),
-        explains=(
-            "step_tiny",
-            "policy_frozen",
-            "return_flat",
-            "entropy_stuck",
-            "clip_unused",
-            "churn_dead",
-            "ev_negative",
-            "ev_zero",
-            "advantage_biased",
-        ),
+        explains=("step_tiny", *NOTHING_MOVES, *POOR_VALUES, "advantage_biased"),
     ),
     Rule(
         id="step_tiny",
         signal=17,
-        severity="warn",
         title="the weights hardly change",
         needs=("train/step_rms",),
         check=_tiny_steps,
         cause="the learning rate is too low",
         remedy=scale("algo.learning_rate", 10.0),
         effect=Effect("train/step_rms", "rises", above=1e-6),
-        explains=(
-            "policy_frozen",
-            "return_flat",
-            "entropy_stuck",
-            "clip_unused",
-            "churn_dead",
-            "ev_negative",
-            "ev_zero",
-            "advantage_biased",
-        ),
+        explains=(*NOTHING_MOVES, *POOR_VALUES, "advantage_biased"),
     ),
     Rule(
         id="step_jump",
         signal=17,
-        severity="warn",
         title="steps of the weights have grown tenfold",
         needs=("train/step_rms",),
         check=_jump("train/step_rms", 10.0),
@@ -226,7 +214,6 @@ NETWORK = (
     Rule(
         id="dormant",
         signal=18,
-        severity="warn",
         title="many units of the network react to nothing",
         needs=("train/dormant_share",),
         check=_dormant(0.25, 0.2),
@@ -245,25 +232,12 @@ NETWORK = (
         cause="a learning rate far too high killed them, or inputs too large for a rectifier",
         remedy=all_of(_CALMER, set_to("net.activation", "tanh")),
         effect=Effect("train/dormant_share", "falls", below=0.25),
-        explains=(
-            "dormant",
-            "rank_collapse",
-            "grad_vanished",
-            "policy_frozen",
-            "return_flat",
-            "ev_zero",
-            "entropy_stuck",
-            "action_stuck",
-            "clip_unused",
-            "churn_dead",
-            "advantage_biased",
-        ),
+        explains=(*_DEAD_UNITS, *NOTHING_MOVES, "action_stuck", "ev_zero", "advantage_biased"),
         warmup=0.0,
     ),
     Rule(
         id="memory_unused",
         signal=18,
-        severity="warn",
         title="the policy does not use its memory",
         needs=("train/memory_effect",),
         check=below("train/memory_effect", 0.01, 0.02),
@@ -277,7 +251,6 @@ NETWORK = (
     Rule(
         id="rank_collapse",
         signal=19,
-        severity="warn",
         title="the network's features have become alike",
         needs=("train/feature_rank", "rollout/ep_rew_mean"),
         check=_rank,
@@ -289,7 +262,6 @@ NETWORK = (
     Rule(
         id="churn_jump",
         signal=20,
-        severity="warn",
         title="updates change the policy's choices three times as often as before",
         needs=("train/churn",),
         check=_jump("train/churn", 3.0),
@@ -301,7 +273,6 @@ NETWORK = (
     Rule(
         id="churn_dead",
         signal=20,
-        severity="warn",
         title="updates no longer change any choice",
         needs=("train/churn", "rollout/ep_rew_mean"),
         check=_no_churn,

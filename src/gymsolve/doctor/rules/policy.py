@@ -1,11 +1,11 @@
-"""How far the policy moves in an update: too far, or not at all."""
+"""Rules about updates that move the policy too far, or not at all."""
 
 import math
 
 from gymsolve.doctor.history import History
 from gymsolve.doctor.rules.learning_trend import is_decided, is_flat
 from gymsolve.doctor.rules.remedies import all_of, lower_to, raise_to, scale
-from gymsolve.doctor.rules.rule import Context, Effect, Evidence, Rule, above
+from gymsolve.doctor.rules.rule import POOR_VALUES, Context, Effect, Evidence, Rule, above
 
 _USUAL_KL = 0.01
 
@@ -18,9 +18,9 @@ def _toward_usual(evidence: Evidence) -> float:
 
 
 def _in_full(history: History, metric: str) -> tuple[float, str]:
-    """A metric as of when the learning rate was last at least half of its peak, and what to call that.
+    """A metric at the last record with at least half of the peak learning rate, and a name for that value.
 
-    A schedule that ends near 0 stops the policy on purpose: what counts is what it does at a full rate.
+    A schedule that ends near 0 stops the policy on purpose, so the rules judge it at a full rate.
     """
     series, rates = history.series[metric], history.get("hyper/learning_rate")
     if rates is None or not rates.last < 0.5 * rates.peak:
@@ -49,9 +49,9 @@ _OPEN = 0.005
 
 def _frozen(history: History, context: Context, active: bool) -> Evidence | None:
     if (history.last("hyper/ent_coef") or 0.0) >= _HEAVY_BONUS:
-        return None  # then it rests where the bonus wants it: at uniform
+        return None  # then the bonus keeps it uniform
     if is_decided(history, context):
-        return None  # a policy without doubts cannot move, which is another finding
+        return None  # a policy without entropy cannot move, which is another finding
     limit = 1e-4 if _clips(context) else 1e-6  # one gradient step moves less than twenty
     bar = 3 * limit if active else limit
     if history.series["train/approx_kl"].last >= bar or not is_flat(history, context, 0.1):
@@ -65,7 +65,7 @@ def _frozen(history: History, context: Context, active: bool) -> Evidence | None
 
 
 def _below_since(history: History, metric: str, bar: float) -> int:
-    """Since when a metric has been below a bar: it takes longer to see that the return does not rise."""
+    """The step since which a metric has been below a bar; a flat return is recognised only later."""
     series = history.series[metric]
     last = next((i for i in range(len(series) - 1, -1, -1) if not series.values[i] < bar), -1)
     return series.steps[min(last + 1, len(series) - 1)]
@@ -94,6 +94,8 @@ def _clips(context: Context) -> bool:
     return context.config is None or context.config.algo.name == "ppo"
 
 
+_THROWN = ("kl_extreme", "grad_jump", "step_jump", "dead_network", "grad_vanished")
+_STRANDED = ("entropy_collapse", "policy_frozen", "clip_unused", "action_stuck")
 _TOO_FAR = ("clip_high", "clip_extreme", "entropy_collapse", "return_fell", "ev_oscillates", "churn_jump")
 
 POLICY = (
@@ -121,20 +123,7 @@ POLICY = (
         cause="the learning rate is far too high: a single update undid or decided everything",
         remedy=all_of(scale("algo.learning_rate", _toward_usual), lower_to("algo.target_kl", 0.02)),
         effect=Effect("train/approx_kl", "stays", below=0.02),
-        explains=(
-            "kl_extreme",
-            "entropy_collapse",
-            "policy_frozen",
-            "clip_unused",
-            "ev_zero",
-            "ev_negative",
-            "initial_policy",
-            "action_stuck",
-            "dead_network",
-            "grad_jump",
-            "grad_vanished",
-            "step_jump",
-        ),
+        explains=(*_THROWN, *_STRANDED, *POOR_VALUES, "initial_policy"),
         persistence=1,
         warmup=0.0,
     ),
@@ -157,7 +146,6 @@ POLICY = (
     Rule(
         id="kl_high",
         signal=7,
-        severity="warn",
         title="the policy moves too far in an update",
         needs=("train/approx_kl",),
         check=above("train/approx_kl", 0.05, 0.03),
@@ -182,7 +170,6 @@ POLICY = (
     Rule(
         id="clip_high",
         signal=8,
-        severity="warn",
         title="much of what is learned is clipped away",
         needs=("train/clip_fraction",),
         check=above("train/clip_fraction", 0.4, 0.3),
@@ -195,7 +182,6 @@ POLICY = (
     Rule(
         id="policy_frozen",
         signal=7,
-        severity="warn",
         title="the policy does not move",
         needs=("train/approx_kl", "rollout/ep_rew_mean"),
         check=_frozen,
@@ -207,7 +193,6 @@ POLICY = (
     Rule(
         id="clip_unused",
         signal=8,
-        severity="warn",
         title="no step ever comes near clip_coef",
         needs=("train/clip_fraction", "rollout/ep_rew_mean"),
         check=_unclipped,

@@ -1,19 +1,19 @@
-"""Does the return rise, stay or fall?"""
+"""Rules about a return that stays flat or falls."""
 
 import math
 
 from gymsolve.doctor.history import History
 from gymsolve.doctor.rules.learning_trend import is_finding, is_flat, is_reached
 from gymsolve.doctor.rules.remedies import all_of, scale
-from gymsolve.doctor.rules.rule import Context, Effect, Evidence, ProposedChange, Rule
+from gymsolve.doctor.rules.rule import POOR_VALUES, Context, Effect, Evidence, ProposedChange, Rule
 
 _RETURN = "rollout/ep_rew_mean"
 _FAR = 20.0
-"""Episodes this many times longer than what gamma looks ahead to have ends that are invisible."""
+"""The values do not see the end of episodes that are this many times longer than gamma's horizon."""
 _GAMMAS = (0.99, 0.995, 0.998, 0.999)
-"""Usual values, of which the first that sees far enough is proposed."""
+"""Usual values; the first whose horizon is long enough is proposed."""
 _SOME = 0.05
-"""Who has come less than this share of the way to the threshold has nothing to lose yet."""
+"""A return that has gained a smaller share of the way to the threshold cannot fall by much."""
 
 
 def _flat(history: History, context: Context, active: bool) -> Evidence | None:
@@ -24,7 +24,7 @@ def _flat(history: History, context: Context, active: bool) -> Evidence | None:
 
 
 def _fell(history: History, context: Context, active: bool) -> Evidence | None:
-    """Against what was gained since the start, so that the sign of returns does not matter."""
+    """Compares the loss with the gain since the start, so that the sign of returns does not matter."""
     series = history.series[_RETURN]
     if is_reached(history, context) or series.span <= 0.0:
         return None
@@ -33,7 +33,7 @@ def _fell(history: History, context: Context, active: bool) -> Evidence | None:
     smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
     noise = 0.0 if smallest is None or largest is None else 0.25 * (largest - smallest)
     way = 0.0 if context.threshold is None else _SOME * (context.threshold - start)
-    if gained <= max(0.5 * series.span, noise, way):  # it never rose by much: chance falls, too
+    if gained <= max(0.5 * series.span, noise, way):  # it never rose by much: the fall may be chance
         return None
     bar = series.peak - (0.2 if active else 0.35) * gained
     return Evidence(_RETURN, series.last, bar, "<", f"after {series.peak:.4g}") if series.last < bar else None
@@ -47,7 +47,7 @@ def _short_sight(history: History, context: Context, active: bool) -> Evidence |
     if not length > _FAR * ahead:
         return None
     note = f"sees {ahead:.3g} of {length:.4g} steps"
-    enough = next((one for one in _GAMMAS if one >= 1.0 - _FAR / length), _GAMMAS[-1])
+    enough = next((usual for usual in _GAMMAS if usual >= 1.0 - _FAR / length), _GAMMAS[-1])
     return Evidence("hyper/gamma", gamma, 1.0 - _FAR / length, "<", note, aim=enough)
 
 
@@ -59,29 +59,19 @@ PROGRESS = (
     Rule(
         id="short_sight",
         signal=33,
-        severity="warn",
         title="gamma hides what comes later in an episode",
         needs=("hyper/gamma", "rollout/ep_len_mean", _RETURN),
         check=_short_sight,
         cause="gamma is too small for episodes of this length, and the return is flat",
         remedy=_see_farther,
         effect=Effect("rollout/ep_rew_mean", "rises"),
-        explains=(
-            "return_flat",
-            "ev_zero",
-            "ev_negative",
-            "ev_oscillates",
-            "entropy_stuck",
-            "value_scale",
-            "eval_gap",
-        ),
+        explains=("return_flat", *POOR_VALUES, "ev_oscillates", "entropy_stuck", "value_scale", "eval_gap"),
         warmup=0.1,
         standing=True,
     ),
     Rule(
         id="return_fell",
         signal=21,
-        severity="warn",
         title="the return has fallen and stays down",
         needs=(_RETURN,),
         check=_fell,
@@ -94,7 +84,6 @@ PROGRESS = (
     Rule(
         id="return_flat",
         signal=21,
-        severity="warn",
         title="the return no longer rises",
         needs=(_RETURN,),
         check=_flat,

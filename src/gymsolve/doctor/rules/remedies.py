@@ -1,4 +1,4 @@
-"""What rules would make of settings. `remedy_limits.py` decides what is proposed of it."""
+"""Changes of settings that rules ask for. `remedy_limits.py` decides which of them are proposed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from gymsolve.doctor.rules.rule import Context, Evidence, ProposedChange, Remedy
 
 _SAME = 0.05
-"""A factor this near to 1 changes nothing that anybody would notice."""
+"""A factor this near to 1 is not worth a change."""
 
 
 def scale(path: str, by: float | Callable[[Evidence], float], *, from_zero: float | None = None) -> Remedy:
@@ -22,12 +22,12 @@ def scale(path: str, by: float | Callable[[Evidence], float], *, from_zero: floa
 
 
 def raise_to(path: str, new: float) -> Remedy:
-    """Bring whatever is below a value up to it, also where a schedule is below only at times."""
+    """Raise a setting, or those values of a schedule that are below, to a value."""
     return lambda context, evidence: [ProposedChange(path, "up", value=new)]
 
 
 def lower_to(path: str, new: float) -> Remedy:
-    """Bring a limit down to a value; one that is off is above any."""
+    """Lower a limit to a value; a limit that is off counts as higher."""
     return lambda context, evidence: [ProposedChange(path, "down", value=new)]
 
 
@@ -38,4 +38,4 @@ def set_to(path: str, new: Any) -> Remedy:
 
 def all_of(*remedies: Remedy) -> Remedy:
     """Several changes, in the order in which to try them."""
-    return lambda context, evidence: [one for remedy in remedies for one in remedy(context, evidence)]
+    return lambda context, evidence: [change for remedy in remedies for change in remedy(context, evidence)]

@@ -1,8 +1,8 @@
-"""The one place where remedies become changes of settings, so that none of them is idle or does harm.
+"""Turns remedies into changes of settings that have an effect and do no harm.
 
-A change is proposed only if it changes what the run does, stays within what is usual for its setting, and,
-where it multiplies a schedule, multiplies all of it. Among the alerts of one report a setting is given one
-value: the first cause decides, and whoever wants the opposite waits (`settle`).
+A change is proposed only if it changes the run and stays within the usual range of its setting; a factor
+multiplies all of a schedule. In one report a setting gets one value: the first cause decides, and a remedy
+that asks for the opposite waits (`settle`).
 """
 
 import math
@@ -31,29 +31,29 @@ USUAL: dict[str, tuple[float, float]] = {
     "net.log_std_init": (-2.0, 0.5),
     "net.dropout": (0.0, 0.5),
 }
-"""Remedies never leave these ranges; what is outside already may only be brought nearer."""
+"""Remedies never leave these ranges; a value that is outside already is only brought nearer."""
 _SGD_RATE = 1.0
-"""Plain gradient steps take larger rates than those that are divided by the size of gradients."""
+"""Plain gradient steps take larger rates than steps that are divided by the size of gradients."""
 _WHOLE = ("algo.num_epochs", "algo.num_steps")
 _ZERO_IS_OFF = ("algo.max_grad_norm",)
 _NO_VECTORS = "net.normalize_obs"
 _OF_ACTORS = ("net.normalize_values", "net.shared")
-"""Settings that only a policy beside a value function has."""
+"""Settings of actor-critics alone."""
 _OF_CRITICS = ("algo.vf_coef", "net.normalize_values")
 _OF_BOXES = ("net.squash", "net.log_std_init")
 
 
 @dataclass(frozen=True)
 class Prescription:
-    """What is left of a remedy."""
+    """The changes that a remedy comes down to."""
 
     changes: tuple[Change, ...]
     instead: str
-    """Why nothing is, in words; empty when something is, or nothing was wished for."""
+    """The reason where no change is left, in words."""
 
 
 def prescribe(context: Context, wishes: Iterable[ProposedChange]) -> Prescription:
-    """The changes that a rule's wishes come down to in a run with these settings."""
+    """The changes that a rule's remedy comes down to in a run with these settings."""
     changes: dict[str, Change] = {}
     idle: list[str] = []
     for wish in wishes:
@@ -83,7 +83,7 @@ def settle(alerts: Sequence["Alert"]) -> list["Alert"]:
         for change in alert.changes:
             owner, first = decided.setdefault(change.path, (alert.id, change))
             if first == change or (first.move == change.move != "set"):
-                kept.append(first)  # one value for a setting, whoever asks for it
+                kept.append(first)  # one value for a setting, whichever alert asks for it
             elif owner not in others:
                 others.append(owner)
         waits = "" if kept else _wait_for(others)
@@ -99,7 +99,7 @@ def _wait_for(others: Sequence[str]) -> str:
 
 
 def peak(value: Any) -> float | None:
-    """The largest value of a number or schedule; None for what is neither."""
+    """The largest value of a number or schedule; None for anything else."""
     if isinstance(value, Schedule):
         return max(value.values())
     if isinstance(value, dict):
@@ -108,20 +108,20 @@ def peak(value: Any) -> float | None:
 
 
 def _wished(context: Context, wish: ProposedChange, old: Any) -> Any:
-    """The new value as it would be stored; the old one when the wish cannot be granted."""
+    """The new value as it would be stored; the old one where the change is impossible."""
     if wish.move == "set":
         top = peak(wish.value)
         usual = 1.0 if not top else _clamped(context, wish.path, top) / top
-        return wish.value if usual == 1.0 else _mapped(wish.value, lambda one: one * usual, wish.path)
+        return wish.value if usual == 1.0 else _mapped(wish.value, lambda value: value * usual, wish.path)
     high = peak(old)
     if high is None or (high == 0.0 and (wish.factor != 1.0 or wish.path in _ZERO_IS_OFF)):
         # Off, or 0, which no factor moves.
         wanted = wish.value if wish.factor == 1.0 or wish.move == "up" else None
         return _plain(old) if wanted is None else _whole(wish.path, _within(context, wish, wanted, None))
     if wish.factor == 1.0:
-        return _mapped(old, lambda one: _barred(context, wish, one), wish.path)
+        return _mapped(old, lambda value: _barred(context, wish, value), wish.path)
     factor = _within(context, wish, high * wish.factor, high) / high
-    return _plain(old) if factor == 1.0 else _mapped(old, lambda one: one * factor, wish.path)
+    return _plain(old) if factor == 1.0 else _mapped(old, lambda value: value * factor, wish.path)
 
 
 def _barred(context: Context, wish: ProposedChange, value: float) -> float:
@@ -130,7 +130,7 @@ def _barred(context: Context, wish: ProposedChange, value: float) -> float:
 
 
 def _within(context: Context, wish: ProposedChange, wanted: float, old: float | None) -> float:
-    """The wanted value, as far as it is usual; the old one where that would mean the other way."""
+    """The wanted value within the usual range; the old one where that would move the other way."""
     near = _clamped(context, wish.path, wanted)
     if old is None:
         return near
@@ -147,16 +147,17 @@ def _clamped(context: Context, path: str, value: float) -> float:
 def _mapped(value: Any, to: Callable[[float], float], path: str) -> Any:
     """A number, or all values of a schedule, with three digits."""
 
-    def one(number: float) -> Any:
+    def map_number(number: float) -> Any:
         moved = to(number)
         return number if moved == number else _whole(path, float(f"{moved:.3g}"))
 
     plain = _plain(value)
     if not isinstance(plain, dict):
-        return one(plain)
-    out = {key: one(inner) if key in ("start", "end", "floor") else inner for key, inner in plain.items()}
+        return map_number(plain)
+    ends = ("start", "end", "floor")
+    out = {key: map_number(inner) if key in ends else inner for key, inner in plain.items()}
     if "points" in out:
-        out["points"] = [[at, one(inner)] for at, inner in out["points"]]
+        out["points"] = [[at, map_number(inner)] for at, inner in out["points"]]
     return out
 
 
@@ -169,7 +170,7 @@ def _plain(value: Any) -> Any:
 
 
 def _advice(wish: ProposedChange) -> str:
-    """In words, for logs whose settings are not known."""
+    """A change in words, for logs whose settings are not known."""
     if wish.factor == 1.0:
         bound = {"up": " at least", "down": " at most", "set": ""}[wish.move]
         return f"set it to {setting(wish.value)}{bound}"
@@ -180,14 +181,14 @@ def _advice(wish: ProposedChange) -> str:
 
 
 def _is_known(context: Context, path: str) -> bool:
-    """The run has a setting of that name: algorithms differ."""
+    """The run has a setting of that name, which not all algorithms have."""
     section, _, key = path.rpartition(".")
     node = context.setting(section) if section else context.config
     return node is not None and key in type(node).model_fields
 
 
 def _is_inert(context: Context, path: str) -> bool:
-    """The setting does nothing in this run, whatever its value."""
+    """The setting has no effect in this run."""
     assert context.config is not None
     spec = context.spec
     if path in _OF_ACTORS and context.config.algo.values_actions:

@@ -1,4 +1,4 @@
-"""What a rule is, and what it may know."""
+"""The rule, its evidence and remedy, and the context in which it is checked."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,70 +16,70 @@ if TYPE_CHECKING:
 
 Severity = Literal["info", "warn", "error"]
 Move = Literal["up", "down", "set"]
-"""Which way a remedy moves a setting; `set` where it has no more and less."""
+"""The direction in which a remedy moves a setting; `set` for values without an order."""
 _ROUNDING = 1e-6
 _DIRECTIONS = {"rises": 1, "grows": 1, "falls": -1}
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One number that crossed a line."""
+    """A number that crossed a threshold."""
 
     metric: str
     value: float
     threshold: float
     sign: str
-    """How the value stands to the threshold: `>`, `<` or `≠`."""
+    """The relation of the value to the threshold: `>`, `<` or `≠`."""
     note: str = ""
     meaning: str = ""
-    """What the value is, where it is not the metric's own: a ratio, a correlation, the median of a window."""
+    """The meaning of a value that is not the metric's own: a ratio, a correlation, the median of a window."""
     bad: BadNumber | None = None
     """Environment, dimension and step of a number that is not finite, where they are known."""
     aim: float | None = None
-    """What the remedy should bring its setting to, or multiply it by, if measurements tell."""
+    """The value or factor that measurements suggest for the remedy's setting."""
     since: int | None = None
-    """Environment steps since which it has been so, where that is before it could be told."""
+    """Environment steps of the first case, where the rule recognises it only later."""
 
 
 @dataclass(frozen=True)
 class ProposedChange:
-    """What a rule would make of a setting; `prescribe` decides whether that is a change worth proposing."""
+    """A change of a setting that a rule asks for; `prescribe` decides whether it is proposed."""
 
     path: str
     move: Move
     factor: float = 1.0
-    """By which to multiply it, a schedule as a whole."""
+    """Multiplies the setting, or all values of a schedule."""
     value: Any = None
-    """What to set it to, or to raise or lower it to; beside a factor, what 0 becomes."""
+    """The value to set, or to raise or lower the setting to; beside a factor, the value that replaces 0."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One line of a remedy: a setting, and what to make of it."""
+    """One line of a remedy: a setting with its old and new value."""
 
     path: str
     old: Any
     new: Any
     advice: str = ""
-    """In words, where the setting's value is not known (logs of others)."""
+    """The change in words, where the setting's value is not known (logs of other tools)."""
     move: Move = "set"
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a remedy should do to a metric, so that the next run can confirm or refute it."""
+    """The promised effect of a remedy on a metric; the next run can confirm or refute it."""
 
     metric: str | None
-    """None where it is whichever metric the alert is about."""
+    """None for the metric that the alert is about."""
     verb: str
     """`rises`, `falls`, `grows` and `stays` can be checked; other words say what no single number shows."""
     above: float | None = None
     below: float | None = None
-    """The bar to reach; without one, any move in the direction of the verb will do."""
+    """The value to reach; without one, any move in the direction of the verb counts."""
     of: str = ""
-    """What of the metric moves, where it is not the metric itself; this cannot be checked either."""
+    """The property of the metric that moves, where it is not the metric itself; it cannot be checked."""
     more: str = ""
-    """What else should happen, in words."""
+    """Further effects, in words."""
 
     @property
     def bar(self) -> float | None:
@@ -87,13 +87,13 @@ class Effect:
 
     @property
     def sign(self) -> int:
-        """1 up, -1 down, 0 when a number cannot tell."""
+        """1 up, -1 down, 0 where a number cannot show it."""
         if self.bar is not None:
             return -1 if self.above is None else 1
         return 0 if self.of else _DIRECTIONS.get(self.verb, 0)
 
     def is_kept(self, value: float, before: float | None) -> bool:
-        """Whether the metric went where it should; `before` is its value without the remedy."""
+        """Did the metric move as promised? `before` is its value without the remedy."""
         bar = before if self.bar is None else self.bar
         return bar is not None and self.sign * (value - bar) > 0
 
@@ -106,21 +106,21 @@ class Effect:
 
 @dataclass(frozen=True)
 class Context:
-    """What is known of a run besides its numbers."""
+    """Facts about a run besides its records."""
 
     config: TrainConfig | None
-    """None for logs of other frameworks."""
+    """None for logs of other tools."""
     spec: "EnvSpec | None" = None
     budget: int = 0
     """Environment steps; 0 when unknown."""
     threshold: float | None = None
-    """Return that counts as solved; None where there is none, or where the share of successes decides."""
+    """The return that counts as solved; None without one, or where the share of successes decides."""
     max_entropy: float | None = None
     warm_start: bool = False
     """Training began with the weights of another run."""
     bounds: Bounds = field(default_factory=dict)
     ranges: Bounds = field(default_factory=dict)
-    """Between which values charts run."""
+    """Smallest and largest values of charts."""
 
     @classmethod
     def of(cls, config: TrainConfig, spec: "EnvSpec | None", *, warm_start: bool = False) -> "Context":
@@ -152,9 +152,9 @@ class Context:
 
     @property
     def episode_limit(self) -> int | None:
-        """The longest that an episode may last, in steps of the agent; None when that is not known.
+        """The largest number of the agent's steps in an episode; None when unknown.
 
-        The setting counts steps before frames are skipped, so it serves where nothing better is known.
+        The setting counts steps before frames are skipped, so it serves only where there is no spec.
         """
         if self.spec is not None:
             return self.spec.max_episode_steps
@@ -162,7 +162,7 @@ class Context:
         return limit
 
     def progress(self, history: History) -> float:
-        """Share of the budget used so far."""
+        """The share of the budget used so far."""
         return history.env_steps / self.budget if self.budget else 1.0
 
     def setting(self, path: str) -> Any:
@@ -177,7 +177,7 @@ class Context:
 
 
 Check = Callable[[History, Context, bool], Evidence | None]
-"""Evidence when the newest record is a case; the flag tells that the alert is active: less is enough."""
+"""Returns evidence if the newest record is a case; an alert that is active (the flag) stays so for less."""
 Remedy = Callable[[Context, Evidence], list[ProposedChange]]
 
 
@@ -190,35 +190,41 @@ def always(_: Context) -> bool:
     return True
 
 
+# Consequences that several rules share.
+NOTHING_MOVES = ("return_flat", "policy_frozen", "entropy_stuck", "clip_unused", "churn_dead")
+ODD_ENTROPY = ("entropy_stuck", "entropy_falling", "entropy_collapse")
+POOR_VALUES = ("ev_negative", "ev_zero")
+
+
 @dataclass(frozen=True)
 class Rule:
-    """When a number is a finding, and what to do about it."""
+    """The condition under which metrics are a finding, its likely cause and its remedy."""
 
     id: str
     signal: int
-    """Its number in the list of signals that the project's diagnostics follow; 0 is the bounds' own."""
-    severity: Severity
+    """Its number in the list of signals that the project's diagnostics follow; 0 is for bounds."""
     title: str
     needs: tuple[str, ...]
-    """Metrics without which it cannot be checked. It is looked at whenever the first one is recorded."""
+    """Metrics without which it cannot be checked; a record with the first of them triggers the check."""
     check: Check
     cause: str
+    severity: Severity = "warn"
     remedy: Remedy = nothing
     instead: str | Callable[[Context], str] = ""
-    """What to do where no setting is proposed; without it, the environment or the code has to change."""
+    """Advice where no setting is proposed; without it, the environment or the code has to change."""
     effect: Effect | None = None
     explains: tuple[str, ...] = ()
     """Rules that fire as a consequence of this one."""
     persistence: int = 5
     """Cases in a row before it fires."""
     patience: int = 5
-    """Records in a row without a case before it is cleared: a rule that fires at once must not flap."""
+    """Records in a row without a case before it is cleared, so that an alert does not flap."""
     applies: Callable[[Context], bool] = always
-    """False where the question makes no sense, such as choices of an action that is a box."""
+    """False where the rule makes no sense, such as a rule on choices where actions are a box."""
     warmup: float = 0.05
-    """Share of the budget before which it is not looked at."""
+    """The rule is not checked before this share of the budget."""
     standing: bool = False
-    """What it finds has been so since the start, however late it shows: it may explain what came before."""
+    """Its fault is there from the start, so it may explain alerts that fired earlier."""
 
     @property
     def metric(self) -> str:

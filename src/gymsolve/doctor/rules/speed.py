@@ -1,4 +1,4 @@
-"""Where time and memory go. Never more than a hint: nothing here makes a result wrong."""
+"""Rules about time and memory; most are hints, since nothing here makes a result wrong."""
 
 import math
 
@@ -8,15 +8,15 @@ from gymsolve.doctor.rules.rule import Context, Effect, Evidence, ProposedChange
 
 _ASIDE = ("eval", "checkpoint", "record", "diagnose")
 _WORTH = 0.2
-"""Share of the time that evaluating is worth."""
+"""The share of the time that evaluations may take."""
 _ROUNDING = 1e-9
 _NOTABLE = 10.0
-"""Seconds; what takes less is not worth a word."""
+"""Parts that take fewer seconds are not reported."""
 
 
 def _stepping(history: History, context: Context, active: bool) -> Evidence | None:
     if is_restarting(history):
-        return None  # starting processes again is part of that time, and not a step's
+        return None  # that time includes starting processes again
     value = history.spending.share("env")
     if value <= (0.5 if active else 0.6) + _ROUNDING or history.spending.seconds["env"] < _NOTABLE:
         return None
@@ -36,9 +36,9 @@ def _aside(history: History, context: Context, active: bool) -> Evidence | None:
 
 
 def _rarer(history: History) -> float | None:
-    """Steps between evaluations with which they take a fifth of the time, by what one takes and a step does.
+    """Steps between evaluations with which they take a fifth of the time.
 
-    None where evaluations are so few that this is not about how many there are.
+    None where evaluations are so few that their number is not the reason.
     """
     spending, steps = history.spending, history.env_steps
     if not spending.evaluations or not spending.routine or not steps:
@@ -51,7 +51,7 @@ def _rarer(history: History) -> float | None:
 
 
 def _memory(history: History, context: Context, active: bool) -> Evidence | None:
-    """Against the level after a fifth of the budget: buffers and caches are full by then."""
+    """Compares memory with that after a fifth of the budget: buffers and caches are full by then."""
     series = history.series["time/memory"]
     if not context.budget or series.steps[-1] < 0.4 * context.budget:
         return None
@@ -63,16 +63,13 @@ def _memory(history: History, context: Context, active: bool) -> Evidence | None
 
 
 def _measured_backend(context: Context, evidence: Evidence) -> list[ProposedChange]:
-    """`auto` takes processes where they gain something; only who forbade them may gain from allowing them."""
-    return (
-        [ProposedChange("env.backend", "set", value="auto")]
-        if context.setting("env.backend") == "sync"
-        else []
-    )
+    """`auto` uses processes where they help, so only `sync` leaves something to gain."""
+    synchronous = context.setting("env.backend") == "sync"
+    return [ProposedChange("env.backend", "set", value="auto")] if synchronous else []
 
 
 def _rarer_evaluations(context: Context, evidence: Evidence) -> list[ProposedChange]:
-    """As rare as measured times ask for, or beside training where that would leave next to none."""
+    """Evaluate less often, as measured, or asynchronously where that would leave too few evaluations."""
     if context.config is None or evidence.aim is None:
         return []
     if evidence.aim > context.config.steps / 3:
@@ -110,7 +107,6 @@ SPEED = (
     Rule(
         id="memory_growth",
         signal=31,
-        severity="warn",
         title="memory grows and grows",
         needs=("time/memory",),
         check=_memory,

@@ -1,30 +1,30 @@
-"""Several tasks that one policy learns: one may get nothing of it, be forgotten, or end a ladder too soon."""
+"""Rules about several tasks of one policy: one is starved, forgotten, or holds a curriculum up."""
 
 import math
 
 from gymsolve.doctor.history import History, Series
 from gymsolve.doctor.rules.learning_trend import learned_at_once
 from gymsolve.doctor.rules.remedies import all_of, set_to
-from gymsolve.doctor.rules.rule import Context, Effect, Evidence, ProposedChange, Rule, nothing
+from gymsolve.doctor.rules.rule import ODD_ENTROPY, Context, Effect, Evidence, ProposedChange, Rule
 
 _STARVED = 0.05
-"""Of an equal part of what is learned from, below which a task hardly counts."""
+"""A task with a smaller part of its equal share of the advantages hardly counts."""
 _FELL = 0.5
-"""Share of what a task had gained that it must lose to count as forgotten."""
+"""A task that loses this share of its gain counts as forgotten."""
 _LEARNED = 0.5
-"""Share of the way to its threshold that a task must have come to count as learned."""
+"""A task that has come this share of the way to its threshold counts as learned."""
 _STUCK = 0.3
-"""Share of the budget after which a stage should have come nearer to its end."""
+"""A stage should come nearer to its end within this share of the budget."""
 _NEARER = 0.1
-"""By this share of the way that was left."""
+"""It comes nearer if it gains this share of the way that was left."""
 _REHEARSED = 0.25
-"""Share of the copies that keeps earlier stages, as a curriculum has it by itself."""
+"""Share of the copies that play earlier stages, as curricula have it by default."""
 _NEAR = 0.25
-"""Share of what another task has gained that it may be below its best, and still counts as doing well."""
+"""A task that is below its best by no more than this share of its gain does well."""
 
 
 def _starved(history: History, context: Context, active: bool) -> Evidence | None:
-    """The advantages of a task that has not reached its threshold are tiny beside those of the others."""
+    """A task that has not reached its threshold has tiny advantages beside the other tasks."""
     names = _tasks(context)
     bar = (2.0 if active else 1.0) * _STARVED
     for name in names:
@@ -37,7 +37,7 @@ def _starved(history: History, context: Context, active: bool) -> Evidence | Non
 
 
 def _forgotten(history: History, context: Context, active: bool) -> Evidence | None:
-    """A task that was learned lost it again, beyond chance, while another is at its best since."""
+    """A task that was learned has lost most of it, beyond chance, while another task is at its best."""
     names = _tasks(context)
     for name in names:
         metric = _judged(context, name)
@@ -53,15 +53,15 @@ def _forgotten(history: History, context: Context, active: bool) -> Evidence | N
         error = _standard_error(history, context, name)
         if gained > 4.0 * error and series.last < bar and series.peak - series.last > 4.0 * error:
             best = series.steps[series.values.index(series.peak)]
-            others = [one for one in names if _rises(history.get(_judged(context, one)), best)]
+            others = [other for other in names if _rises(history.get(_judged(context, other)), best)]
             if others:
-                told = f"after {series.peak:.4g} at step {best:,}, while {others[0]} does well"
-                return Evidence(metric, series.last, bar, "<", told)
+                note = f"after {series.peak:.4g} at step {best:,}, while {others[0]} does well"
+                return Evidence(metric, series.last, bar, "<", note)
     return None
 
 
 def _stuck(history: History, context: Context, active: bool) -> Evidence | None:
-    """A stage that is not the last one comes no nearer to what ends it."""
+    """A stage that is not the last one comes no nearer to its threshold."""
     place, achieved = history.get("curriculum/stage"), history.get("curriculum/achieved")
     if context.config is None or place is None or achieved is None:
         return None
@@ -81,27 +81,27 @@ def _stuck(history: History, context: Context, active: bool) -> Evidence | None:
     before, after = max(achieved.values[first:middle]), max(achieved.values[middle:])
     if after - before > (2.0 if active else 1.0) * _NEARER * (bar - before):
         return None
-    told = f"in stage {number} of {len(ladder.stages)}, {stage.name}, for {_STUCK:.0%} of the budget"
-    return Evidence("curriculum/achieved", achieved.last, bar, "<", told)
+    note = f"in stage {number} of {len(ladder.stages)}, {stage.name}, for {_STUCK:.0%} of the budget"
+    return Evidence("curriculum/achieved", achieved.last, bar, "<", note)
 
 
 def _by_success(context: Context) -> bool:
-    """Are thresholds shares of successes, and not returns?"""
+    """Thresholds are shares of successes, not returns."""
     return context.config is not None and context.config.solved_by == "success_rate"
 
 
 def _judged(context: Context, name: str) -> str:
-    """The metric of evaluation that a task's threshold is about."""
+    """The metric of evaluations that a task's threshold is compared with."""
     return f"task_eval_success/{name}" if _by_success(context) else f"task_eval/{name}"
 
 
 def _trained(context: Context, name: str) -> str:
-    """The same of training."""
+    """The metric of training that a task's threshold is compared with."""
     return f"task_success/{name}" if _by_success(context) else f"task_return/{name}"
 
 
 def _at_first(history: History, context: Context, name: str, judged: Series) -> float:
-    """What a task brought before it was learned: in training, if that is over by the first evaluation."""
+    """The first return of a task; that of training where it was lower than the first evaluation's."""
     trained = history.get(_trained(context, name))
     first = judged.values[0]
     return first if trained is None else min(first, trained.values[0])
@@ -112,7 +112,7 @@ def _tasks(context: Context) -> tuple[str, ...]:
 
 
 def _does_well(history: History, context: Context, name: str) -> bool:
-    """Has the task reached its threshold in training, or, where none is known, gained something there?"""
+    """The task has reached its threshold in training, or gained something where none is known."""
     series = history.get(_trained(context, name))
     if series is None or not series.values:
         return False
@@ -123,7 +123,7 @@ def _does_well(history: History, context: Context, name: str) -> bool:
 
 
 def _rises(series: Series | None, since: int) -> bool:
-    """Has it gained since a step, and is it near its best?"""
+    """The series has gained since a step, and is near its best."""
     if series is None or not series.values:
         return False
     gained = series.peak - series.values[0]
@@ -132,7 +132,7 @@ def _rises(series: Series | None, since: int) -> bool:
 
 
 def _standard_error(history: History, context: Context, name: str) -> float:
-    """Of what the newest evaluation found; of a curriculum, `eval/episodes` counts its last stage alone."""
+    """The standard error of the newest evaluation; `eval/episodes` of a curriculum counts its last stage."""
     assert context.config is not None
     played = history.last("eval/episodes")
     if not played:
@@ -150,29 +150,28 @@ def _has_tasks(context: Context) -> bool:
 
 
 def _all_at_once(context: Context) -> bool:
-    """A curriculum leaves stages out on purpose."""
+    """Several tasks without a curriculum, which leaves stages out on purpose."""
     return bool(learned_at_once(context))
 
 
 def _keep(context: Context, evidence: Evidence) -> list[ProposedChange]:
-    """Play it again where nobody does, and share less; a task that is hidden can have no head of its own."""
+    """Play the task again where no copy does, and share less; a hidden task cannot have a head of its own."""
     ladder = context.setting("curriculum")
     dropped = ladder is not None and ladder.stages and ladder.choice == "ladder" and not ladder.rehearsal
     hidden = context.setting("net.tasks.input") is False
-    apart = (
-        ProposedChange("net.tasks.input", "set", value=True)
-        if hidden
-        else ProposedChange("net.tasks.heads", "set", value="each")
-    )
+    path, value = ("net.tasks.input", True) if hidden else ("net.tasks.heads", "each")
     again = [ProposedChange("curriculum.rehearsal", "up", value=_REHEARSED)] if dropped else []
-    return [*again, apart, ProposedChange("algo.normalize_advantages", "set", value="task")]
+    return [
+        *again,
+        ProposedChange(path, "set", value=value),
+        ProposedChange("algo.normalize_advantages", "set", value="task"),
+    ]
 
 
 TASKS = (
     Rule(
         id="task_starved",
         signal=34,
-        severity="warn",
         title="a task is starved: next to nothing is learned about it",
         needs=("rollout/advantage_std",),
         check=_starved,
@@ -184,15 +183,8 @@ TASKS = (
         ),
         instead="give the task more copies: a larger env.tasks.<task>.share",
         effect=Effect(None, "rises", above=_STARVED),
-        explains=(
-            "return_flat",
-            "entropy_stuck",
-            "entropy_falling",
-            "entropy_collapse",
-            "ev_zero",
-            "task_forgotten",
-            "value_scale",  # of all tasks together: to scale them together would starve it further
-        ),
+        # `value_scale` is about all tasks together: to scale them together would starve this one further.
+        explains=("return_flat", *ODD_ENTROPY, "ev_zero", "task_forgotten", "value_scale"),
         applies=_all_at_once,
         warmup=0.1,
         standing=True,
@@ -200,7 +192,6 @@ TASKS = (
     Rule(
         id="task_forgotten",
         signal=34,
-        severity="warn",
         title="a task is forgotten while another one is learned",
         needs=("eval/mean_reward",),
         check=_forgotten,
@@ -216,17 +207,14 @@ TASKS = (
     Rule(
         id="stage_stuck",
         signal=34,
-        severity="warn",
         title="a stage of the curriculum comes no nearer to its end",
         needs=("curriculum/stage", "curriculum/achieved"),
         check=_stuck,
         cause="the stage is too hard for what comes before it, or more is asked of it than can be achieved",
-        remedy=nothing,
         instead="put an easier stage before it, lower its promote_at, or give it steps, after which the next "
         "one begins anyway",
         effect=Effect("curriculum/achieved", "rises"),
         applies=_has_tasks,
         warmup=_STUCK,
-        persistence=5,
     ),
 )
