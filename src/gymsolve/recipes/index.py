@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from gymsolve.recipes.yaml_reading import parse_yaml
+
 ZOO = Path(__file__).parent.parent / "zoo"
 INDEX = ZOO / "index.json"
 
@@ -24,8 +26,6 @@ def indexed(path: Path, text: str) -> dict[str, Any] | None:
 
 def make_index() -> str:
     """The text of `index.json`, from the files as they are."""
-    from gymsolve.recipes.yaml_reading import parse_yaml
-
     entries = {}
     for path in sorted(ZOO.glob("*.yaml")):
         text = path.read_text(encoding="utf-8")

@@ -4,6 +4,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+
 from gymsolve.errors import ConfigError, UsageError
 from gymsolve.recipes.files import split_name
 from gymsolve.recipes.layers import nest
@@ -62,8 +64,6 @@ def _whole(value: Any) -> Any:
 
 
 def _dumped(data: dict[str, Any]) -> str:
-    from ruamel.yaml import YAML
-
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.width = 100

@@ -5,21 +5,21 @@ the inspector.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
+from gymsolve.apps.review.review_text import shown_states
 from gymsolve.errors import UsageError
 from gymsolve.jobs.calls import call_command
 from gymsolve.jobs.request import flag_words
 from gymsolve.runs import Run
 from gymsolve.runs.inspections import open_inspection
-
-if TYPE_CHECKING:
-    from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
-    from gymsolve.spec import Array
+from gymsolve.spec import Array
+from gymsolve.view.pictures import frame_sheet
 
 _MOST_PARTS = 8
-
-
 _HOW: dict[bool | None, list[str]] = {None: [], True: ["--sample"], False: ["--likeliest"]}
 
 
@@ -42,8 +42,8 @@ class Seen:
     """One entry of what the network takes in a state: numbers, or channels of a picture [C, H, W]."""
 
     entry: str
-    given: "Array"
-    taken: "Array | None" = None
+    given: Array
+    taken: Array | None = None
     """As the network scales them; None for pictures."""
 
     @property
@@ -51,7 +51,7 @@ class Seen:
         return self.given.ndim == 3
 
 
-def open_episode(run: Run, wish: EpisodeWish) -> "InspectedEpisode":
+def open_episode(run: Run, wish: EpisodeWish) -> InspectedEpisode:
     """Play one whole episode, unless it is there already."""
     ref = f"{run.path}@{wish.checkpoint}" if wish.checkpoint else str(run.path)
     words = ["inspect", ref, *flag_words("--seed", wish.seed), *flag_words("--task", wish.task)]
@@ -60,20 +60,16 @@ def open_episode(run: Run, wish: EpisodeWish) -> "InspectedEpisode":
     return read_episode(run, call_command(words)["episode"])
 
 
-def read_episode(run: Run, name: str) -> "InspectedEpisode":
+def read_episode(run: Run, name: str) -> InspectedEpisode:
     """A stored episode by the name of its folder."""
-    from gymsolve.apps.inspector.inspected_episode import InspectedEpisode  # NumPy
-
     episode = InspectedEpisode(open_inspection(run, name))
     if not len(episode):
         raise UsageError("the episode has no step yet.", where="episode")
     return episode
 
 
-def episode_rows(episode: "InspectedEpisode", first: int, last: int) -> list[dict[str, Any]]:
+def episode_rows(episode: InspectedEpisode, first: int, last: int) -> list[dict[str, Any]]:
     """What was done in each step, how surely, what it paid, and what the critic expected before it."""
-    import numpy as np
-
     count = len(episode)
     if first >= count:
         raise UsageError(f"the episode has {count} steps; there is no step {first}.", where="first_step")
@@ -89,18 +85,15 @@ def episode_rows(episode: "InspectedEpisode", first: int, last: int) -> list[dic
     ]
 
 
-def contact_sheet(episode: "InspectedEpisode", most: int) -> tuple[bytes, list[int]]:
+def contact_sheet(episode: InspectedEpisode, most: int) -> tuple[bytes, list[int]]:
     """Pictures of some states side by side, as a PNG, and which states; empty where there is no camera."""
-    from gymsolve.apps.review.review_text import shown_states
-    from gymsolve.view.pictures import frame_sheet
-
     frames = [(state, episode.stored.read_frame(state)) for state in shown_states(episode, most)]
     kept = [(state, encoded) for state, encoded in frames if encoded]
     sheet = frame_sheet([(f"state {state}", encoded) for state, encoded in kept]) if kept else b""
     return sheet, [state for state, _ in kept]
 
 
-def seen_at(episode: "InspectedEpisode", state: int) -> list[Seen]:
+def seen_at(episode: InspectedEpisode, state: int) -> list[Seen]:
     """What the network takes in a state, entry by entry."""
     observed, scaled = episode.observation(state), episode.seen
     return [

@@ -16,6 +16,7 @@ from typing import overload
 import numpy as np
 
 from gymsolve.apps.inspector.episode_credit import CreditSettings, episode_credit
+from gymsolve.apps.inspector.inspected_html import episode_html
 from gymsolve.errors import RunDamagedError
 from gymsolve.experience.credit import TASK, Credit
 from gymsolve.experience.returns import gae, monte_carlo
@@ -301,6 +302,4 @@ class InspectedEpisode:
         )
 
     def _repr_html_(self) -> str:
-        from gymsolve.apps.inspector.inspected_html import episode_html
-
         return episode_html(self)

@@ -8,18 +8,18 @@ import struct
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
 from gymsolve.runs.checkpoints import POLICY, read_meta, survey_checkpoints
 from gymsolve.runs.files import to_json
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.inspections import Inspection, list_inspections, open_inspection, run_among
 from gymsolve.runs.run import Run
-
-if TYPE_CHECKING:
-    from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
-    from gymsolve.spec import Array
+from gymsolve.spec import Array
 
 _MOST_BYTES = 8 << 20
 """Of one answer, about."""
@@ -114,8 +114,6 @@ def episode_credit(
     runs_dir: Path | str | None, run_id: str, name: str, changes: Mapping[str, float | None]
 ) -> bytes:
     """Advantages and returns under some discount: the length of JSON, the JSON, columns of float32."""
-    import numpy as np
-
     columns = _load(runs_dir, run_id, name).credit(**changes)
     named = json.dumps({"columns": list(columns), "rows": len(columns["reward"])}).encode()
     named += b" " * (-len(named) % 4)  # whoever reads floats wants them aligned
@@ -130,9 +128,7 @@ def episode_csv(
     return _load(runs_dir, run_id, name).to_csv(**changes)
 
 
-def _load(runs_dir: Path | str | None, run_id: str, name: str) -> "InspectedEpisode":
-    from gymsolve.apps.inspector.inspected_episode import InspectedEpisode  # NumPy and the settings
-
+def _load(runs_dir: Path | str | None, run_id: str, name: str) -> InspectedEpisode:
     return InspectedEpisode(_find(runs_dir, run_id, name))
 
 

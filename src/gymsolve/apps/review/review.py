@@ -9,11 +9,15 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.review.chat import Endpoint, ask
+from gymsolve.apps.review.review_text import episode_prompt, shown_states
 from gymsolve.errors import UsageError
 from gymsolve.runs.inspections import Inspection, list_inspections, open_inspection
 from gymsolve.runs.reviews import StoredReview, append_review, read_reviews
 from gymsolve.runs.run import Run, now
+from gymsolve.view.diagnosed_run import DiagnosedRun
+from gymsolve.view.pictures import frame_sheet
 
 __all__ = ["Prompt", "newest_episode", "prepare", "read_reviews", "review"]
 
@@ -48,10 +52,6 @@ def newest_episode(run: Run) -> Inspection | None:
 
 def prepare(run: Run, name: str, question: str = "", *, picture: bool = True) -> Prompt:
     """The prompt for one inspected episode."""
-    from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
-    from gymsolve.apps.review.review_text import episode_prompt, shown_states
-    from gymsolve.view.diagnosed_run import DiagnosedRun
-
     if len(question) > _LONGEST_QUESTION:
         raise UsageError(f"a question has at most {_LONGEST_QUESTION} characters.", where="question")
     stored = open_inspection(run, name)
@@ -75,8 +75,6 @@ def _plain(text: str) -> str:
 
 def _sheet(stored: Inspection, states: list[int]) -> tuple[bytes, list[int]]:
     """A sheet of the pictures that were kept of some states, and which those are."""
-    from gymsolve.view.pictures import frame_sheet
-
     frames = [(state, stored.read_frame(state)) for state in states]
     kept = [(f"state {state}", encoded) for state, encoded in frames if encoded]
     return (frame_sheet(kept) if kept else b""), [state for state, encoded in frames if encoded]
