@@ -17,9 +17,9 @@ Histogram = tuple[list[float], list[float]]
 
 
 def choice_ranges(nvec: tuple[int, ...]) -> list[list[range]]:
-    """Choices that are counted together, for each part of an action: as few as the room in a record allows.
+    """Ranges of choices that are counted together, for each part of an action.
 
-    Empty for so many parts that each would have a single bar.
+    They are as small as the room in a record allows; empty if each part would have a single bar.
     """
     if sum(nvec) <= _MOST:
         return [[range(choice, choice + 1) for choice in range(choices)] for choices in nvec]
@@ -68,7 +68,7 @@ def action_histograms(record: Mapping[str, Any]) -> dict[str, Histogram]:
 
 
 def _histogram(record: Mapping[str, Any], named: Mapping[str, range]) -> Histogram:
-    """Bars from the first choice to the last one; choices without a share have one of 0."""
+    """Bars from the first choice to the last one; a choice without a share gets 0."""
     shares: list[float] = []
     edges = [-0.5]
     for name, choices in named.items():

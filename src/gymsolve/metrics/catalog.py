@@ -1,55 +1,38 @@
-"""Every metric by name, what its bounds are in a given run, and which names nobody declared."""
+"""All metrics by name, their bounds in a given run, and the check for undeclared names."""
 
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gymsolve.errors import UndeclaredMetricError, did_you_mean
-from gymsolve.metrics.metric import Group, Metric
-from gymsolve.metrics.tables import GROUPS
+from gymsolve.metrics.metric import Metric as Metric
+from gymsolve.metrics.tables import GROUPS as GROUPS
 
 if TYPE_CHECKING:
     from gymsolve.settings.config import TrainConfig
     from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 
-__all__ = [
-    "CATALOG",
-    "GROUPS",
-    "Bounds",
-    "Group",
-    "Metric",
-    "by_priority",
-    "chart_bounds",
-    "derived_bounds",
-    "find_metric",
-    "hard_bounds",
-    "max_entropy",
-    "require_declared",
-    "undeclared",
-]
-
 Bounds = dict[str, tuple[float, float]]
 _CLIPPED = 10.0
-"""Running statistics scale observations, and clip what is larger."""
+"""The largest observation that running statistics let through."""
 _DRAWABLE = 1e4
-"""Spaces beyond it are declared so large that a chart of them would show a flat line."""
+"""Larger spaces give no bounds of charts: a curve between them would be a flat line."""
 
 CATALOG: dict[str, Metric] = {metric.name: metric for group in GROUPS for metric in group.metrics}
-"""By name; the names of patterns end in `<…>`."""
+"""Metrics by name; the names of patterns end in `<…>`."""
 _PATTERNS = {name.partition("<")[0]: metric for name, metric in CATALOG.items() if name.endswith(">")}
 _ORDER = {name: index for index, name in enumerate(CATALOG)}
 
 
 def find_metric(name: str) -> Metric | None:
-    """What is known of a name; None when it is not declared."""
-    exact = CATALOG.get(name)
-    if exact is not None:
-        return exact
+    """The metric that declares a name; None when no metric does."""
+    if name in CATALOG:
+        return CATALOG[name]
     return next((metric for prefix, metric in _PATTERNS.items() if name.startswith(prefix)), None)
 
 
 def undeclared(names: Iterable[str]) -> list[str]:
-    """Those of the names (or of a record's keys) that the catalogue does not know."""
+    """The names (or keys of a record) that the catalogue does not declare."""
     return [name for name in names if name not in CATALOG and find_metric(name) is None]
 
 
@@ -65,7 +48,7 @@ def require_declared(record: Iterable[str]) -> None:
 
 
 def by_priority(names: Iterable[str]) -> list[str]:
-    """Names in the order in which people should see them; undeclared ones come last."""
+    """Names in the order in which they are shown; undeclared ones come last."""
 
     def key(name: str) -> tuple[int, int, str]:
         metric = find_metric(name)
@@ -77,14 +60,17 @@ def by_priority(names: Iterable[str]) -> list[str]:
 def hard_bounds() -> Bounds:
     """Bounds that hold in every run, by exact name."""
     return {
-        name: (-math.inf if one.low is None else one.low, math.inf if one.high is None else one.high)
-        for name, one in CATALOG.items()
-        if one.low is not None or one.high is not None
+        name: (
+            -math.inf if metric.low is None else metric.low,
+            math.inf if metric.high is None else metric.high,
+        )
+        for name, metric in CATALOG.items()
+        if metric.low is not None or metric.high is not None
     }
 
 
 def derived_bounds(config: "TrainConfig", spec: "EnvSpec | None") -> Bounds:
-    """Bounds that follow from the settings and the spaces of one run, with room for rounding."""
+    """Bounds that follow from the settings and spaces of a run, with room for rounding."""
     bounds: Bounds = {}
     if config.env.max_episode_steps is not None and spec is None:
         bounds["rollout/ep_len_mean"] = (0.0, float(config.env.max_episode_steps))
@@ -106,28 +92,27 @@ def derived_bounds(config: "TrainConfig", spec: "EnvSpec | None") -> Bounds:
 
 
 def chart_bounds(config: "TrainConfig", spec: "EnvSpec") -> Bounds:
-    """Between which values a chart of a metric should run, exactly: what the spaces of a run allow.
+    """Exact bounds for charts, from the spaces of a run; trackers use them too.
 
-    For entropies, and for the means of actions and of what the network sees; trackers take it from here too.
+    They are bounds of entropies, and of the means of actions and of the network's observations.
     """
-    found: Bounds = {}
+    bounds: Bounds = {}
     highest = max_entropy(spec)
     if highest is not None:
-        found = {"train/entropy": (0.0, highest), "policy/entropy_relative": (0.0, 1.0)}
+        bounds = {"train/entropy": (0.0, highest), "policy/entropy_relative": (0.0, 1.0)}
     ends = _action_ends(spec.action)
     if ends is not None:
-        found["action/mean"] = ends
-    seen = [
-        _seen_ends(entry, config.net.normalize_obs) for entry in spec.obs.values() if entry.kind != "discrete"
-    ]
-    known = [one for one in seen if one is not None and max(map(abs, one)) <= _DRAWABLE]
-    if known and len(known) == len(seen):
-        found["obs/mean"] = (min(low for low, _ in known), max(high for _, high in known))
-    return found
+        bounds["action/mean"] = ends
+    entries = [entry for entry in spec.obs.values() if entry.kind != "discrete"]
+    seen = [_seen_ends(entry, config.net.normalize_obs) for entry in entries]
+    drawable = [ends for ends in seen if ends is not None and max(map(abs, ends)) <= _DRAWABLE]
+    if drawable and len(drawable) == len(seen):
+        bounds["obs/mean"] = (min(low for low, _ in drawable), max(high for _, high in drawable))
+    return bounds
 
 
 def _seen_ends(entry: "ObsSpec", normalize: str) -> tuple[float, float] | None:
-    """The smallest and the largest number that the network can see of an entry; None without an end."""
+    """The smallest and largest number of an entry that the network can see; None without bounds."""
     if entry.kind == "image":
         return 0.0, 1.0
     if normalize == "running":
@@ -138,7 +123,7 @@ def _seen_ends(entry: "ObsSpec", normalize: str) -> tuple[float, float] | None:
 
 
 def max_entropy(spec: "EnvSpec") -> float | None:
-    """Entropy of a uniform policy over what is ever legal, in nats; None for boxes, which have no largest."""
+    """The entropy of a uniform policy over all legal choices, in nats; None for boxes."""
     action = spec.action
     if not action.nvec:
         return None
@@ -152,7 +137,7 @@ def max_entropy(spec: "EnvSpec") -> float | None:
 
 
 def _action_ends(action: "ActionSpec") -> tuple[float, float] | None:
-    """The smallest and the largest number in any action; None for a box without bounds."""
+    """The smallest and largest number in any action; None for a box without bounds."""
     if action.kind == "box":
         return (min(action.low), max(action.high)) if action.bounded else None
     starts = action.start or (0,) * len(action.nvec)

@@ -1,4 +1,4 @@
-"""What the record of an evaluation says of each of several tasks."""
+"""Results of single tasks in the record of an evaluation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ _EVAL = "task_eval/"
 
 @dataclass(frozen=True)
 class TaskVerdict:
-    """How one task went."""
+    """The result of one task."""
 
     name: str
     mean: float
     std: float | None
     success_rate: float | None
     threshold: float | None
-    """Mean return, or share of successes, that counts as solved; None where none is known."""
+    """The mean return, or share of successes, that counts as solved; None where none is known."""
     reached: bool
 
     def gap(self, *, by_success: bool) -> float:
-        """How far it is above its threshold, in units of it; 0 where none is known."""
+        """The distance above its threshold, in units of the threshold; 0 where none is known."""
         if self.threshold is None:
             return 0.0
         judged = (self.success_rate or 0.0) if by_success else self.mean
@@ -38,7 +38,7 @@ class TaskVerdict:
 
 
 def task_verdicts(record: Mapping[str, Any]) -> list[TaskVerdict]:
-    """The tasks in the record of an evaluation, in their order; empty where there is one."""
+    """The results of several tasks in the record of an evaluation, in order; empty for a single task."""
     names = [key.removeprefix(_EVAL) for key in record if key.startswith(_EVAL)]
     return [
         TaskVerdict(
@@ -54,9 +54,9 @@ def task_verdicts(record: Mapping[str, Any]) -> list[TaskVerdict]:
 
 
 def worst_task(record: Mapping[str, Any], *, by_success: bool) -> str | None:
-    """The task that is furthest below its threshold, the first of equals; None where there is one.
+    """The task that is furthest below its threshold, the first of equals; None for a single task.
 
-    `by_success` says whether thresholds are shares of successes (`solved_by`).
+    With `by_success`, thresholds are shares of successes (`solved_by`).
     """
-    told = task_verdicts(record)
-    return min(told, key=lambda one: one.gap(by_success=by_success)).name if told else None
+    verdicts = task_verdicts(record)
+    return min(verdicts, key=lambda task: task.gap(by_success=by_success)).name if verdicts else None

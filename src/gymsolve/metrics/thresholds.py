@@ -1,4 +1,4 @@
-"""What counts as solved: the bar of a run, and of each of its tasks."""
+"""Thresholds: the return, or share of successes, at which a run or a task counts as solved."""
 
 from typing import TYPE_CHECKING
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
 
 def task_thresholds(config: TrainConfig, spec: "EnvSpec") -> dict[str, float | None]:
-    """The bar of each task: its own, that of all where it has no id of its own, else what is registered.
+    """The threshold of each task: its own, else the run's, else the registered one of its environment.
 
-    The last stage of a curriculum is what the run is about, so the bar of all is its own, too; of earlier
-    ones no more is asked than what leads to the next.
+    The run's threshold holds for tasks without an id of their own and for the last stage of a curriculum;
+    earlier stages need no more than their `promote_at`.
     """
-    found: dict[str, float | None] = {}
+    thresholds: dict[str, float | None] = {}
     asked = {
         stage.name: config.curriculum.bar(stage, config.solved_by, None)
         for stage in config.curriculum.stages[:-1]
@@ -26,20 +26,17 @@ def task_thresholds(config: TrainConfig, spec: "EnvSpec") -> dict[str, float | N
         every = task.id is None or config.solved_by == "success_rate" or name in config.curriculum.names[-1:]
         shared = config.solved_at if every else None
         registered = registered_bars.get(name) if config.solved_by == "return" else None
-        known = (task.solved_at, asked.get(name), shared, registered)
-        found[name] = next((one for one in known if one is not None), None)
-    return found
+        candidates = (task.solved_at, asked.get(name), shared, registered)
+        thresholds[name] = next((bar for bar in candidates if bar is not None), None)
+    return thresholds
 
 
 def find_threshold(config: TrainConfig, spec: "EnvSpec") -> float | None:
-    """The bar of a run; of several tasks, the mean of their bars, which all of them must reach.
-
-    Of a curriculum, that of its last stage.
-    """
+    """The threshold of a run: of several tasks the mean of theirs, of a curriculum that of its last stage."""
     if not config.env.tasks:
         return spec.reward_threshold if config.solved_at is None else config.solved_at
     if config.curriculum.stages:
         return task_thresholds(config, spec)[config.curriculum.names[-1]]
-    bars = task_thresholds(config, spec).values()
-    known = [bar for bar in bars if bar is not None]
-    return sum(known) / len(known) if len(known) == len(bars) else None
+    thresholds = task_thresholds(config, spec).values()
+    bars = [bar for bar in thresholds if bar is not None]
+    return sum(bars) / len(bars) if len(bars) == len(thresholds) else None

@@ -1,8 +1,8 @@
-"""Where the time of a run went: the one account that alerts, reports and the command line read.
+"""Adds up the seconds of a run by what they were spent on, for alerts, reports and the command line.
 
-Records tell shares of the time since the record before; only weighed by that time do they add up. Evaluations
-tell their seconds themselves, so that the last one counts, which no training record follows. What lies
-outside of all records (starting, trackers, videos, the last checkpoint) a run leaves in its `spent` events.
+Records hold shares of the time since the previous record, which are weighted by that time. Evaluations hold
+their seconds, so that the last one counts, which no training record follows. Seconds outside of all records
+(starting, trackers, videos, the last checkpoint) are in the `spent` events.
 """
 
 import math
@@ -22,15 +22,15 @@ NAMES = {
     "video": "videos at the end",
     "other": "everything else",
 }
-"""What the parts of the account are, in the order in which they are shown."""
+"""Names of the parts, in the order in which they are shown."""
 _RECORDED = ("env", "act", "update", "eval", "diagnose", "record", "checkpoint")
 _SHARES = tuple((part, f"time/{part}_share") for part in _RECORDED)
 _OF_THE_RUN = ("videos/best.mp4", "videos/final.mp4")
-"""Videos that training waited for; others are made beside it, or on request."""
+"""Videos that training waited for; others are made by another process."""
 
 
 class Spending:
-    """Seconds by what they went into, added up record by record."""
+    """Seconds by part, added up record by record."""
 
     __slots__ = ("_elapsed", "_seen", "_updates", "evaluations", "routine", "seconds", "trained")
 
@@ -39,18 +39,18 @@ class Spending:
         self.trained = 0.0
         """Seconds of collecting, learning and evaluating, over all sittings."""
         self.evaluations = 0
-        """Evaluations but those that went on to confirm a success: how often, and how long, others take."""
+        """The number of evaluations without a confirmation; `routine` has their seconds."""
         self.routine = 0.0
         self._updates = self._elapsed = 0.0
         self._seen = 0.0
-        """Seconds of evaluations since the last training record, which its share will tell once more."""
+        """Seconds of evaluations since the last training record, which the next share contains too."""
 
     @property
     def whole(self) -> float:
         return sum(self.seconds.values())
 
     def share(self, *parts: str) -> float:
-        """Of all time so far."""
+        """The share of some parts in all time so far."""
         whole = self.whole
         return sum(self.seconds[part] for part in parts) / whole if whole > 0.0 else 0.0
 
@@ -85,7 +85,7 @@ class Spending:
         self._seen = 0.0
 
     def _span(self, record: Mapping[str, float]) -> float:
-        """Seconds since the record before: updates over updates per second, as the clock counted both."""
+        """Seconds since the previous record: updates divided by updates per second."""
         updates, rate = record.get("updates", 0.0), record.get("time/updates_per_second", 0.0)
         elapsed = record.get("time/elapsed", math.nan)
         done, passed = updates - self._updates, elapsed - self._elapsed
@@ -96,15 +96,15 @@ class Spending:
 
 
 def spent_in_all(spending: Spending, events: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Seconds of all sittings by part, with what no record tells; parts that took none are left out."""
-    found = dict.fromkeys(NAMES, 0.0) | spending.seconds
-    known = list(events)
-    told = [event for event in known if event.get("kind") == "spent"]
-    for event in told:
+    """Seconds of all sittings by part, with those outside of records; parts without any are left out."""
+    total = dict.fromkeys(NAMES, 0.0) | spending.seconds
+    rows = list(events)
+    spent = [event for event in rows if event.get("kind") == "spent"]
+    for event in spent:
         for part, seconds in (event.get("seconds") or {}).items():
             if isinstance(seconds, int | float) and math.isfinite(seconds):
-                found[part if part in NAMES else "other"] += max(0.0, seconds)
-    if not told:  # a run of before, or one that was killed: its videos tell how long they took
-        filmed = [one for one in known if one.get("kind") == "video" and one.get("file") in _OF_THE_RUN]
-        found["video"] += sum(one.get("recording_seconds") or 0.0 for one in filmed)
-    return {part: seconds for part, seconds in found.items() if seconds > 0.0}
+                total[part if part in NAMES else "other"] += max(0.0, seconds)
+    if not spent:  # an older run, or one that was killed: its videos hold how long they took
+        films = [event for event in rows if event.get("kind") == "video" and event.get("file") in _OF_THE_RUN]
+        total["video"] += sum(event.get("recording_seconds") or 0.0 for event in films)
+    return {part: seconds for part, seconds in total.items() if seconds > 0.0}

@@ -33,7 +33,7 @@ def check_recipe_file(path: Path) -> list[str]:
 
 
 class _Places:
-    """Where a setting stands in the file."""
+    """Finds the line of a setting in the file."""
 
     def __init__(self, path: Path, root: MappingNode) -> None:
         self._path = path
@@ -42,8 +42,8 @@ class _Places:
     def tell(self, problem: Problem, *prefixes: tuple[str, ...], note: str = "") -> str:
         """The sentence for a problem; the place is the deepest key found under any of the prefixes."""
         keys = tuple(problem.path.split(".")) if problem.path else ()
-        found = [self._deepest((*prefix, *_below(prefix, keys))) for prefix in prefixes]
-        depth, line = max(found, default=(0, None), key=lambda pair: pair[0])
+        places = [self._deepest((*prefix, *_below(prefix, keys))) for prefix in prefixes]
+        depth, line = max(places, default=(0, None), key=lambda pair: pair[0])
         place = f"{self._path}:{line}" if depth and line else str(self._path)
         domain = keys[0] if keys and keys[0] in _DOMAINS else "run"
         return f"{place}: [{domain}] {problem}{note}"
@@ -88,9 +88,8 @@ def _algos_faults(data: Mapping[str, Any], path: Path, places: _Places) -> Itera
         shared.insert(0, (f"family {data['family']}", read_family(str(data["family"]), path)))
     for name in blocks:
         if name not in ALGORITHM_MODELS:
-            hint = (
-                did_you_mean(str(name), ALGORITHM_MODELS) or f"Known: {', '.join(sorted(ALGORITHM_MODELS))}."
-            )
+            near = did_you_mean(str(name), ALGORITHM_MODELS)
+            hint = near or f"Known: {', '.join(sorted(ALGORITHM_MODELS))}."
             yield places.tell(Problem(f"algos.{name}", "unknown algorithm.", hint), ())
             continue
         probe = ("probe", {"env": {"id": "probe"}, "algo": {"name": name}})
@@ -110,14 +109,14 @@ def _family_faults(data: Mapping[str, Any], places: _Places) -> Iterator[str]:
 
 def _problems(layers: Any) -> Iterator[tuple[Problem, str, str | None]]:
     merged, stack = merge_layers(layers, {})
-    found = find_problems(merged)
-    problems = _wrapper_problems(found) if isinstance(found, TrainConfig) else found
+    outcome = find_problems(merged)
+    problems = _wrapper_problems(outcome) if isinstance(outcome, TrainConfig) else outcome
     for problem in problems:
         yield problem, stack.nearest_source(problem.path), stack.algorithm
 
 
 def _wrapper_problems(config: TrainConfig) -> list[Problem]:
-    """Names of wrappers that no run could find; code of the recipe's own (`module:Class`) is not imported."""
+    """Names of unknown wrappers; code of the recipe's own (`module:Class`) is not imported."""
     return [
         Problem(
             f"env.wrappers.{index}",

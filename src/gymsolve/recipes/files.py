@@ -30,35 +30,16 @@ from gymsolve.recipes.index import ZOO, indexed
 from gymsolve.recipes.yaml_reading import parse_yaml, read_text
 from gymsolve.registry import ALGORITHMS
 
-_FOREIGN = (
-    "acer",
-    "acktr",
-    "ars",
-    "c51",
-    "ddpg",
-    "ddqn",
-    "dreamer",
-    "her",
-    "impala",
-    "muzero",
-    "ppo_lstm",
-    "qrdqn",
-    "rainbow",
-    "sac",
-    "td3",
-    "tqc",
-    "trpo",
+_FOREIGN = re.compile(
+    "acer|acktr|ars|c51|ddpg|ddqn|dreamer|her|impala|muzero|ppo_lstm|qrdqn|rainbow|sac|td3|tqc|trpo"
 )
-"""Algorithms that people know from other libraries."""
-
+"""Algorithms of other libraries."""
 _LONGEST_WORD = 60
-"""Of a query; comparing takes time by the square of it."""
-
+"""Longer words of a query are cut: comparing takes time by the square of the length."""
 TRAINED = "trained here"
-"""What training has shown of a recipe: one text, or a mapping with one for each variant that was trained."""
+"""The key of training results: one text, or a mapping with one for each variant that was trained."""
 UNTRAINED = "not trained to its threshold by this project yet"
 _OTHERS = "other variants"
-
 _NOT_SETTINGS = ("family", "known", "variants")
 """Keys of a file that are no settings of a run."""
 
@@ -79,11 +60,11 @@ class Recipe:
     layers: tuple[Layer, ...]
     """Lowest first: `family …`, `recipe`, `variant`."""
     known: Mapping[str, str]
-    """What is known of the environment, by a word or two: `threshold` (its source), scores of others."""
+    """Texts about the environment by name: `threshold` (its source), scores of others."""
 
     @property
     def trained(self) -> bool | None:
-        """Was this variant trained to its threshold? None where its file does not say."""
+        """This variant was trained to its threshold; None where its file does not say."""
         return None if TRAINED not in self.known else not self.known[TRAINED].startswith("not ")
 
     @property
@@ -98,7 +79,7 @@ def list_recipes() -> list[Recipe]:
 
 
 def survey_recipes() -> tuple[list[Recipe], list[ConfigError]]:
-    """Every recipe, and what is wrong with files that cannot be read: one must not hide the others."""
+    """Every recipe, and the faults of files that cannot be read."""
     faults: list[ConfigError] = []
     loaded: dict[str, dict[str, Recipe]] = {}
     for path in (path for folder in _folders() for path in _recipe_files(folder)):
@@ -112,7 +93,7 @@ def survey_recipes() -> tuple[list[Recipe], list[ConfigError]]:
 
 
 def search_recipes(query: str, recipes: list[Recipe] | None = None) -> list[Recipe]:
-    """Recipes that hold every word of the query; failing that, those with a similar name or word."""
+    """Recipes that contain every word of the query; without any, those with a similar name or word."""
     recipes = list_recipes() if recipes is None else recipes
     words = [word[:_LONGEST_WORD] for word in query.lower().split()]
     hits = [recipe for recipe in recipes if all(word in _searchable(recipe) for word in words)]
@@ -125,7 +106,7 @@ def search_recipes(query: str, recipes: list[Recipe] | None = None) -> list[Reci
 
 
 def find_recipe(name: str) -> Recipe:
-    """`CartPole-v1` (its default variant) or `CartPole-v1:ppo`, in any case."""
+    """The recipe `CartPole-v1` (its default variant) or `CartPole-v1:ppo`, in upper or lower case."""
     base, variant = split_name(name)
     variants = {recipe.variant.lower(): recipe for recipe in list_variants(base)}
     if not variants:
@@ -143,40 +124,38 @@ def find_recipe(name: str) -> Recipe:
 
 def list_variants(base: str) -> list[Recipe]:
     """All variants of one environment, the default one first; none where there is no recipe."""
-    found: dict[str, Recipe] = {}
+    variants: dict[str, Recipe] = {}
     for path in _files_of(base):
-        found = _overlaid(found, {recipe.variant: recipe for recipe in load_recipes(path)})
-    return list(found.values())
+        variants = _overlaid(variants, {recipe.variant: recipe for recipe in load_recipes(path)})
+    return list(variants.values())
 
 
-def no_variant(base: str, variant: str, known: Sequence[str]) -> UnknownEnvError:
-    """The error about a variant that does not exist; an algorithm of other libraries is no misspelling."""
-    hint = " ".join(filter(None, [did_you_mean(variant, known), f"It has: {', '.join(known)}."]))
-    if variant.lower() in _FOREIGN:
-        others = f"It has: {', '.join(known)}. Try: gymsolve train {base}:{known[0]}"
+def no_variant(base: str, variant: str, variants: Sequence[str]) -> UnknownEnvError:
+    """The error about an unknown variant; an algorithm of other libraries is no misspelling."""
+    listed = f"It has: {', '.join(variants)}."
+    hint = " ".join(filter(None, [did_you_mean(variant, variants), listed]))
+    if _FOREIGN.fullmatch(variant.lower()):
+        others = f"{listed} Try: gymsolve train {base}:{variants[0]}"
         hint = f"{variant.upper()} is not among the algorithms here. {others}"
     return UnknownEnvError(f"{base} has no variant {variant!r}.", hint=hint)
 
 
 def has_recipe(name: str) -> bool:
-    """Is there a recipe file for this environment, whatever its variants?"""
+    """There is a recipe file for this environment, whatever its variants."""
     return bool(_files_of(split_name(name)[0]))
 
 
 def is_bundled(name: str) -> bool:
-    """Does a recipe file for this environment come with gymsolve?"""
+    """A recipe file for this environment comes with gymsolve."""
     return any(path.parent == ZOO for path in _files_of(split_name(name)[0]))
 
 
 def stays_derived(name: str) -> bool:
-    """Is this a variant that would be derived, had nobody written a recipe for the environment?
-
-    A recipe of one's own adds variants; it does not hide what there was before.
-    """
+    """The variant is an algorithm that a user's own recipe lacks, so it is derived as without that recipe."""
     base, variant = split_name(name)
     if variant is None or variant.lower() not in ALGORITHMS or not has_recipe(base) or is_bundled(base):
         return False
-    return variant.lower() not in {one.variant.lower() for one in list_variants(base)}
+    return variant.lower() not in {recipe.variant.lower() for recipe in list_variants(base)}
 
 
 def split_name(name: str) -> tuple[str, str | None]:
@@ -193,7 +172,7 @@ def load_recipes(path: Path) -> list[Recipe]:
     """All variants of one file."""
     data = _read(path)
     env_id, variants = _skeleton(data, path)
-    known = _known(data, path, variants)
+    texts = _known(data, path, variants)
     base = env_id if _stem(env_id) == path.stem else path.stem
     settings = {key: value for key, value in data.items() if key not in _NOT_SETTINGS}
     shared: list[Layer] = [("recipe", settings)]
@@ -205,32 +184,32 @@ def load_recipes(path: Path) -> list[Recipe]:
         layers = (*shared, ("variant", _with_algorithm(str(variant), given)))
         description = layers[-1][1].get("description", data.get("description", ""))
         own_id = _env_id(layers[-1][1]) or env_id
-        name, facts = f"{base}:{variant}", known | _training_of(str(variant), data)
+        name, facts = f"{base}:{variant}", texts | _training_of(str(variant), data)
         recipes.append(Recipe(name, own_id, str(variant), str(description), path, layers, facts))
     return recipes
 
 
 def _known(data: Mapping[str, Any], path: Path, variants: Iterable[Any]) -> dict[str, str]:
     """Texts about the environment, by name."""
-    known = data.get("known") or {}
-    if not isinstance(known, Mapping):
+    texts = data.get("known") or {}
+    if not isinstance(texts, Mapping):
         raise ConfigError("should be a mapping of names to texts.", where=f"{path}: known")
-    by_variant = known.get(TRAINED)
+    by_variant = texts.get(TRAINED)
     if isinstance(by_variant, Mapping):
         unknown = [name for name in by_variant if name not in variants]
         if unknown:
             hint = f"The variants are: {', '.join(map(str, variants))}."
             where = f"{path}: known.{TRAINED}"
             raise ConfigError(f"{unknown[0]!r} is no variant of this recipe.", where=where, hint=hint)
-        known = {name: value for name, value in known.items() if name != TRAINED}
-    texts = [*known.values(), *(by_variant.values() if isinstance(by_variant, Mapping) else ())]
-    if any(isinstance(text, Mapping | list) for text in texts):
+        texts = {name: text for name, text in texts.items() if name != TRAINED}
+    every = [*texts.values(), *(by_variant.values() if isinstance(by_variant, Mapping) else ())]
+    if any(isinstance(text, Mapping | list) for text in every):
         raise ConfigError("should be a mapping of names to texts.", where=f"{path}: known")
-    return {str(name): str(value) for name, value in known.items()}
+    return {str(name): str(text) for name, text in texts.items()}
 
 
 def _training_of(variant: str, data: Mapping[str, Any]) -> dict[str, str]:
-    """What training has shown of one variant, and of others, where a file tells it by variant."""
+    """Training results of one variant, and of the others, where a file has them by variant."""
     by_variant = (data.get("known") or {}).get(TRAINED)
     if not isinstance(by_variant, Mapping):
         return {}
@@ -245,18 +224,16 @@ def read_family(name: str, beside: Path) -> dict[str, Any]:
     for folder in (beside.parent, ZOO):
         path = folder / f"_{name}.yaml"
         if path.is_file():
-            data = _read(path)
-            # Describes the family, not the run.
-            return {key: value for key, value in data.items() if key != "description"}
-    known = [path.stem[1:] for path in sorted(ZOO.glob("_*.yaml"))]
-    hint = did_you_mean(name, known) or f"Known: {', '.join(known)}."
+            return {key: value for key, value in _read(path).items() if key != "description"}
+    names = [path.stem[1:] for path in sorted(ZOO.glob("_*.yaml"))]
+    hint = did_you_mean(name, names) or f"Known: {', '.join(names)}."
     raise ConfigError(f"no family {name!r} (it would be `_{name}.yaml`).", where=str(beside), hint=hint)
 
 
 def _read(path: Path) -> dict[str, Any]:
     text = read_text(path)
-    known = indexed(path, text)
-    return parse_yaml(text, str(path)) if known is None else known
+    data = indexed(path, text)
+    return parse_yaml(text, str(path)) if data is None else data
 
 
 def _folders() -> list[Path]:
@@ -269,10 +246,10 @@ def _recipe_files(folder: Path) -> list[Path]:
 
 
 def _files_of(base: str) -> list[Path]:
-    """Files of an environment: those with its id inside, then, since later ones win, those called after it.
+    """Files of an environment: those with its id inside, then those named after it, since later ones win.
 
-    A file that is called otherwise has a purpose of its own: it adds variants and hides none. Bundled files
-    are called after their ids, so that only those of one's own have to be opened.
+    A file with another name adds variants and hides none. Bundled files are named after their ids, so only a
+    user's own files have to be opened.
     """
     wanted, named = base.lower(), _stem(base).lower()
     paths = [path for folder in _folders() for path in _recipe_files(folder)]
@@ -282,7 +259,7 @@ def _files_of(base: str) -> list[Path]:
 
 
 def _own_id(path: Path) -> str | None:
-    """The id in a file; None where it cannot be read, which is told to whoever names the file."""
+    """The id in a file; None where it cannot be read, which is an error only for users of the file."""
     try:
         return _env_id(_read(path))
     except ConfigError:
@@ -290,7 +267,7 @@ def _own_id(path: Path) -> str | None:
 
 
 def _known_names() -> set[str]:
-    """What recipes can be called by: ids, and stems of files that are called otherwise."""
+    """Names of recipes: ids, and stems of files that are named otherwise."""
     paths = [path for folder in _folders() for path in _recipe_files(folder)]
     ids = {path: path.stem if path.parent == ZOO else _own_id(path) for path in paths}
     purposes = {path.stem for path in paths if _stem(ids[path] or "") != path.stem and path.parent != ZOO}
@@ -298,7 +275,7 @@ def _known_names() -> set[str]:
 
 
 def _overlaid(older: dict[str, Recipe], newer: dict[str, Recipe]) -> dict[str, Recipe]:
-    """Variants of one recipe in two folders: those of the later file first and instead of earlier ones."""
+    """Variants of one recipe in two folders; those of the later file come first and replace earlier ones."""
     return newer | {key: recipe for key, recipe in older.items() if key not in newer}
 
 
@@ -334,9 +311,9 @@ def _stem(base: str) -> str:
 
 
 def _searchable(recipe: Recipe) -> str:
-    told = [str(layer.get("description", "")) for _, layer in recipe.layers]
+    descriptions = [str(layer.get("description", "")) for _, layer in recipe.layers]
     labels = [label for label, _ in recipe.layers if label.startswith("family")]
-    return " ".join([recipe.name, recipe.env_id, *told, *labels]).lower()
+    return " ".join([recipe.name, recipe.env_id, *descriptions, *labels]).lower()
 
 
 def _likeness(word: str, recipe: Recipe) -> float:

@@ -25,7 +25,7 @@ from gymsolve.settings.schedules import Schedule
 
 
 class Flagged(dict[str, Any]):
-    """Overrides that know which of them a flag such as `--seed` gave, so that it counts as their source."""
+    """Overrides of which some come from a flag such as `--seed`, which then counts as their source."""
 
     def __init__(self, overrides: Mapping[str, Any], flags: Mapping[str, str]) -> None:
         super().__init__(overrides)
@@ -33,7 +33,7 @@ class Flagged(dict[str, Any]):
 
 
 class Layers:
-    """What each layer contributes once the algorithm is known, lowest first."""
+    """The part of each layer that counts for the algorithm in force, lowest first."""
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.algorithm = _algorithm_in_force(layers)
@@ -41,11 +41,8 @@ class Layers:
         owner: str | None = None
         for label, layer in layers:
             owner = _named(layer.get("algo")) or owner
-            plain = {
-                key: spelled_out((key,), value)
-                for key, value in layer.items()
-                if key not in ("algo", "algos")
-            }
+            others = [(key, value) for key, value in layer.items() if key not in ("algo", "algos")]
+            plain = {key: spelled_out((key,), value) for key, value in others}
             blocks = [_block(layer["algo"], owner, self.algorithm)] if "algo" in layer else []
             by_name = layer.get("algos")
             if isinstance(by_name, Mapping) and self.algorithm in by_name:
@@ -79,7 +76,7 @@ class Layers:
 
 
 def merge_layers(layers: Sequence[Layer], overrides: Mapping[str, Any]) -> tuple[dict[str, Any], Layers]:
-    """One mapping out of all layers and the overrides on top, and who decided what."""
+    """All layers with the overrides on top as one mapping, and the layers, which know each value's source."""
     flags = overrides.flags if isinstance(overrides, Flagged) else {}
     plain = {path: value for path, value in overrides.items() if path not in flags}
     flagged = [(flags[path], nest({path: overrides[path]})) for path in overrides if path in flags]
@@ -99,11 +96,11 @@ def _tasks(data: Mapping[str, Any]) -> dict[str, Any]:
     return dict(tasks) if isinstance(tasks, Mapping) else {}
 
 
-def _require_task(known: Mapping[str, Any], path: str) -> None:
-    """Refuse a setting of a task that is not among those there are: a slip of the pen would add one."""
+def _require_task(tasks: Mapping[str, Any], path: str) -> None:
+    """Refuse a setting of a task that does not exist: a typing error would add a task."""
     keys = tuple(path.split("."))
-    if keys[:2] == TASKS and len(keys) > 3 and known and keys[2] not in known:
-        near = did_you_mean(keys[2], known) or f"The tasks are: {', '.join(map(str, known))}."
+    if keys[:2] == TASKS and len(keys) > 3 and tasks and keys[2] not in tasks:
+        near = did_you_mean(keys[2], tasks) or f"The tasks are: {', '.join(map(str, tasks))}."
         raise ConfigError(
             f"there is no task {keys[2]!r}.",
             where=path,

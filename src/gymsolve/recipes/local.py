@@ -1,4 +1,4 @@
-"""Writing a recipe of one's own: the settings of a run as a new variant in `./recipes`."""
+"""Writes the settings of a run as a new variant into `./recipes`."""
 
 from io import StringIO
 from pathlib import Path
@@ -25,8 +25,8 @@ def write_variant(
     path = Path("recipes") / f"{base.replace('/', '-').replace(':', '-')}.yaml"
     name = f"{variant}_{suffix}"
     settings = {key: value for key, value in _deciding(resolved.config).items() if key != "env.id"} | changes
-    told = resolved.config.description
-    settings["description"] = f"{told} ({suffix})" if told else suffix.capitalize()
+    description = resolved.config.description
+    settings["description"] = f"{description} ({suffix})" if description else suffix.capitalize()
     whole = {
         path: value if path.startswith("env.kwargs") else _whole(value) for path, value in settings.items()
     }
@@ -48,7 +48,7 @@ def write_variant(
 
 
 def _deciding(config: TrainConfig) -> dict[str, Any]:
-    """Settings that differ from what a bare run of this algorithm has, and the algorithm."""
+    """The algorithm, and settings that differ from its defaults."""
     bare = flatten(validate({"env": {"id": config.env.id}, "algo": {"name": config.algo.name}}))
     own = {path: value for path, value in flatten(config).items() if value != bare.get(path)}
     return {"algo.name": config.algo.name, **own}
@@ -59,7 +59,7 @@ def _told(changes: dict[str, Any]) -> str:
 
 
 def _whole(value: Any) -> Any:
-    """A count that was kept as a schedule, as people write it: 10 and not 10.0."""
+    """A whole number of a schedule as people write it: 10 and not 10.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

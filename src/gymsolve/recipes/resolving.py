@@ -1,4 +1,4 @@
-"""From a name and overrides to the settings of a run, with a note on where each value came from."""
+"""Resolves a name and overrides to the settings of a run, with the source of each value."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,11 +30,8 @@ class Resolved:
     """Paths that are `auto`: `config` has a number in their place that is still to be measured."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "config": self.config.model_dump(mode="json"),
-            "provenance": dict(self.provenance),
-        }
+        config = self.config.model_dump(mode="json")
+        return {"name": self.name, "config": config, "provenance": dict(self.provenance)}
 
 
 def resolve(
@@ -55,7 +52,7 @@ def resolve(
         full_name = ""
     given = _parsed(overrides)
     asked = [path for path in MEASURED if given.get(path) == "auto"]
-    # What the recipe says below an `auto` on top still tells how large a rollout it wants.
+    # Below an `auto` of the user, the recipe's own value still says how large a rollout should be.
     config, provenance, automatic = _settle(layers, _without(given, asked))
     automatic = tuple(path for path in MEASURED if path in (*asked, *automatic))
     provenance |= dict.fromkeys(automatic, "auto")
@@ -74,9 +71,8 @@ def apply_overrides(
     """Settings with overrides on top, and every path that changed with its old and new value."""
     new, _, automatic = _settle([("run", config.model_dump(mode="json"))], _parsed(overrides))
     if automatic:
-        raise ConfigError(
-            "is measured when a run starts; a run under way needs a number.", where=automatic[0]
-        )
+        message = "is measured when a run starts; a run under way needs a number."
+        raise ConfigError(message, where=automatic[0])
     before, after = flatten(config), flatten(new)
     paths = [*after, *(path for path in before if path not in after)]
     changed = {path: (before.get(path), after.get(path)) for path in paths}
@@ -90,11 +86,8 @@ def parse_overrides(items: Sequence[str]) -> dict[str, Any]:
         path, equals, text = item.partition("=")
         path = path.strip()
         if not equals or not all(part.strip() for part in path.split(".")):
-            raise ConfigError(
-                f"cannot read {item!r}.",
-                where="--set",
-                hint="Write it as path=value, such as algo.gamma=0.98.",
-            )
+            hint = "Write it as path=value, such as algo.gamma=0.98."
+            raise ConfigError(f"cannot read {item!r}.", where="--set", hint=hint)
         parsed.pop(path, None)  # the last one wins, and comes last
         parsed[path] = _parse_value(text, item)
     return parsed
@@ -109,16 +102,16 @@ def _settle(
     layers: Sequence[Layer], overrides: Mapping[str, Any]
 ) -> tuple[TrainConfig, dict[str, str], tuple[str, ...]]:
     data, stack = merge_layers(layers, overrides)
-    found = find_problems(data)
-    if not isinstance(found, TrainConfig):
-        raise_problems(found, stack.nearest_source)
-    sources = {path: stack.source(path) for path in flatten(found)}
-    for section in ("explore.archive", *(f"env.tasks.{name}" for name in found.env.tasks)):
+    config = find_problems(data)
+    if not isinstance(config, TrainConfig):
+        raise_problems(config, stack.nearest_source)
+    sources = {path: stack.source(path) for path in flatten(config)}
+    for section in ("explore.archive", *(f"env.tasks.{name}" for name in config.env.tasks)):
         inside = [path for path in sources if path.startswith(f"{section}.")]
         if inside and all(sources[path] == "default" for path in inside):
-            # Somebody asked for it and for none of its settings; one of them has to tell, or nothing would.
+            # The section was asked for without any of its settings: its first setting names the source.
             sources[inside[0]] = stack.source(section)
-    return found, sources, without_autos(data)[1]
+    return config, sources, without_autos(data)[1]
 
 
 def _without(overrides: Mapping[str, Any], paths: Sequence[str]) -> Mapping[str, Any]:
@@ -139,9 +132,8 @@ def _parse_value(text: str, item: str) -> Any:
 def _derived_layers(name: str, given: tuple[Mapping[str, Any], ...]) -> list[Layer]:
     base, variant = split_name(name)
     layers: list[Layer] = [("derived", {"env": {"id": base}})]
-    layers += [
-        ("derived", {key: value for key, value in facts.items() if key != "family"}) for facts in given
-    ]
+    settings = [{key: value for key, value in facts.items() if key != "family"} for facts in given]
+    layers += [("derived", facts) for facts in settings]
     variant = None if variant is None else variant.lower()
     if variant is not None and variant not in ALGORITHM_MODELS:
         raise no_variant(base, variant, sorted(ALGORITHM_MODELS, key=lambda name: name != "ppo"))

@@ -1,7 +1,4 @@
-"""The shape of `TrainConfig`, as merging, formatting and error messages need it.
-
-Everything is read off the pydantic models, so a new field is known here without being repeated.
-"""
+"""The structure of `TrainConfig` for merging, formatting and error messages, read off the pydantic models."""
 
 import ast
 import inspect
@@ -34,14 +31,14 @@ MEASURED = ("env.num_envs", "algo.num_steps", "threads")
 def without_autos(data: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The settings with defaults in the place of `auto`, and the paths that were `auto`."""
     plain = {key: dict(value) if isinstance(value, Mapping) else value for key, value in data.items()}
-    found = []
+    autos = []
     for path in MEASURED:
         *parents, last = path.split(".")
         node: Any = plain.get(parents[0]) if parents else plain
         if isinstance(node, dict) and node.get(last) == "auto":
             del node[last]
-            found.append(path)
-    return plain, tuple(found)
+            autos.append(path)
+    return plain, tuple(autos)
 
 
 TASKS: Path = ("env", "tasks")
@@ -78,10 +75,7 @@ def model_at(path: Path, algorithm: str | None) -> type[BaseModel] | None:
 
 
 def is_section(path: Path, algorithm: str | None) -> bool:
-    """Whether a mapping at `path` is merged key by key; any other value is replaced as a whole.
-
-    A schedule is one value: half of one and half of another would be neither.
-    """
+    """A mapping at `path` is merged key by key; any other value, even a schedule, is replaced as a whole."""
     if path == TASKS or path[:2] == ("env", "kwargs") or (path[:2] == TASKS and path[3:4] == ("kwargs",)):
         return True
     return model_at(path, algorithm) not in (None, Schedule)
@@ -104,26 +98,23 @@ def flatten(config: TrainConfig) -> dict[str, Any]:
 @cache
 def leaf_paths(algorithm: str | None) -> tuple[str, ...]:
     """The dotted path of every setting a run with this algorithm has."""
-    found: list[str] = []
+    paths: list[str] = []
 
     def visit(path: Path) -> None:
         if path and not is_section(path, algorithm):
-            found.append(".".join(path))
+            paths.append(".".join(path))
             return
         if path in (("env", "kwargs"), TASKS):
-            found.append(".".join(path))
+            paths.append(".".join(path))
         for key in key_order(path, algorithm):
             visit((*path, key))
 
     visit(())
-    return tuple(found)
+    return tuple(paths)
 
 
 def describe_field(model: type[BaseModel], name: str) -> str:
-    """The docstring of a field; one that only changes a default keeps the words it inherits.
-
-    Read from the source when asked: pydantic would do so for every model at every start.
-    """
+    """The docstring of a field, its own or an inherited one; read from the source only when it is needed."""
     for owner in model.__mro__:
         if issubclass(owner, BaseModel) and owner is not BaseModel and name in _docstrings(owner):
             return _docstrings(owner)[name]
@@ -134,27 +125,24 @@ def describe_field(model: type[BaseModel], name: str) -> str:
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:
     (definition,) = ast.parse(inspect.getsource(model)).body
     assert isinstance(definition, ast.ClassDef)
-    found = {}
+    texts = {}
     for field, text in itertools.pairwise(definition.body):
         match field, text:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)),
-                ast.Expr(value=ast.Constant(value=str(words))),
-            ):
-                found[name] = " ".join(words.split())
-    return found
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                texts[name] = " ".join(words.split())
+    return texts
 
 
 def _leaves(data: Mapping[str, Any], path: Path, algorithm: str) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
+    leaves: list[tuple[str, Any]] = []
     order = key_order(path, algorithm)
     for key in sorted(data, key=order.index) if order else data:
         value, here = data[key], (*path, key)
         if isinstance(value, Mapping) and value and is_section(here, algorithm):
-            found += _leaves(value, here, algorithm)
+            leaves += _leaves(value, here, algorithm)
         else:
-            found.append((".".join(here), value))
-    return found
+            leaves.append((".".join(here), value))
+    return leaves
 
 
 def _model_in(annotation: Any, algorithm: str | None) -> type[BaseModel] | None:

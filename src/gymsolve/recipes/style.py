@@ -1,8 +1,8 @@
 """The canonical order of keys in a recipe file.
 
-Works on lines, with positions from ruamel's node tree, instead of dumping a loaded file: a comment then
-stays with the key below it and the author's layout survives. The result is read back and compared, so
-formatting can never change what a file means.
+It moves lines, with positions from ruamel's node tree, instead of dumping a loaded file: a comment stays with
+the key below it, and the author's layout survives. The result is read back and compared, so formatting never
+changes the meaning of a file.
 """
 
 from pathlib import Path
@@ -118,11 +118,11 @@ class _Formatter:
         entries: list[tuple[tuple[int, int], str]] = []
         for index, (key, value) in enumerate(node.value):
             if isinstance(value, MappingNode) and value.flow_style:
-                told = self._flow_text(value, (*keys, key.value), algorithm)
+                inside = self._flow_text(value, (*keys, key.value), algorithm)
             else:
-                told = self._text[value.start_mark.index : value.end_mark.index]
+                inside = self._text[value.start_mark.index : value.end_mark.index]
             lead = self._text[key.start_mark.index : value.start_mark.index]
-            entries.append((_rank(key.value, order, index), lead + told))
+            entries.append((_rank(key.value, order, index), lead + inside))
         return f"{{{', '.join(text for _, text in sorted(entries))}}}"
 
     def _entry_start(self, entries: list[_Entry], index: int) -> int:

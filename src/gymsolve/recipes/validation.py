@@ -45,7 +45,7 @@ OTHER_NAMES = {
     "hidden": "net.hidden",
 }
 _ONE_SLIP = 0.85
-"""How alike words are that differ by a letter or so."""
+"""The similarity of words that differ by about one letter."""
 _TYPES = {
     "int": "a whole number",
     "float": "a number",
@@ -74,10 +74,10 @@ class Problem:
 
 def validate(data: Mapping[str, Any], source: str = "") -> TrainConfig:
     """A mapping → the settings, or a ConfigError that names each wrong path; `source` says whose it is."""
-    found = find_problems(data)
-    if not isinstance(found, TrainConfig):
-        raise_problems(found, lambda path: source)
-    return found
+    config = find_problems(data)
+    if not isinstance(config, TrainConfig):
+        raise_problems(config, lambda path: source)
+    return config
 
 
 def find_problems(data: Mapping[str, Any]) -> TrainConfig | list[Problem]:
@@ -93,11 +93,11 @@ def find_problems(data: Mapping[str, Any]) -> TrainConfig | list[Problem]:
 
 def raise_problems(problems: list[Problem], source: Callable[[str], str]) -> NoReturn:
     """Raise them as one error; `source` tells which layer a path was set by ("" when unknown)."""
-    told = [_with_source(problem, source(problem.path)) for problem in problems]
-    if len(told) == 1:
-        raise ConfigError(told[0].message, where=told[0].path or None, hint=told[0].hint)
-    lines = "".join(f"\n  {problem}" for problem in told)
-    raise ConfigError(f"{len(told)} settings are wrong:{lines}")
+    problems = [_with_source(problem, source(problem.path)) for problem in problems]
+    if len(problems) == 1:
+        raise ConfigError(problems[0].message, where=problems[0].path or None, hint=problems[0].hint)
+    lines = "".join(f"\n  {problem}" for problem in problems)
+    raise ConfigError(f"{len(problems)} settings are wrong:{lines}")
 
 
 def _budget(data: Mapping[str, Any]) -> int | None:
@@ -130,8 +130,8 @@ def _explain(item: ErrorDetails, algorithm: Any) -> Problem:
     if kind == "literal_error":
         return Problem(path, f"{_should(item['msg'])}, not {value!r}.", _nearest_literal(item))
     if kind == "value_error":
-        told = str(item["ctx"]["error"])
-        return Problem(path, told if told.endswith("?") else f"{told}.")
+        message = str(item["ctx"]["error"])
+        return Problem(path, message if message.endswith("?") else f"{message}.")
     family = kind.split("_")[0]
     if family in _TYPES and not kind.endswith(("_too_long", "_too_short")):
         also = " or auto" if path in MEASURED else ""
@@ -147,15 +147,15 @@ def _unknown_key(loc: list[str], algorithm: Any) -> Problem:
         owners = [name for name, model in ALGORITHM_MODELS.items() if key in model.model_fields]
         if owners:
             return Problem(path, f"{algorithm} has no such setting; it belongs to {' and '.join(owners)}.")
-    known = leaf_paths(algorithm if isinstance(algorithm, str) else None)
-    if OTHER_NAMES.get(key) in known:
+    paths = leaf_paths(algorithm if isinstance(algorithm, str) else None)
+    if OTHER_NAMES.get(key) in paths:
         return Problem(path, message, f"Did you mean {OTHER_NAMES[key]!r}?")
-    if ".".join(parent) in known:  # inside a setting that may be a mapping: a schedule
+    if ".".join(parent) in paths:  # inside a setting that may be a mapping: a schedule
         hint = did_you_mean(key, Schedule.model_fields)
         return Problem(path, message, hint or f"A schedule has: {', '.join(Schedule.model_fields)}.")
     siblings = {".".join((*parent, name)): name for name in key_order(parent, algorithm)}
-    elsewhere = {full: full.rsplit(".", 1)[-1] for full in known}
-    # A slip of the pen may be anywhere; a word that is merely alike counts only where it was looked for.
+    elsewhere = {full: full.rsplit(".", 1)[-1] for full in paths}
+    # A typing error is looked for everywhere, a word that is merely similar only in the same section.
     hint = (
         _nearest(key, siblings, _ONE_SLIP)
         or _nearest(key, elsewhere, _ONE_SLIP)
@@ -168,7 +168,7 @@ def _unknown_key(loc: list[str], algorithm: Any) -> Problem:
 
 
 def _nearest(key: str, full_paths: Mapping[str, str], alike: float = 0.6) -> str | None:
-    """Did-you-mean with whole paths: `full_paths` maps each path to its last word."""
+    """A did-you-mean hint with whole paths; `full_paths` maps each path to its last word."""
     exact = [full for full, word in full_paths.items() if word == key]
     if exact:
         return f"Did you mean {' or '.join(map(repr, exact[:3]))}?"
@@ -181,10 +181,10 @@ def _nearest(key: str, full_paths: Mapping[str, str], alike: float = 0.6) -> str
 
 
 def _wrong_algorithm(algorithm: Any) -> Problem:
-    known = ", ".join(sorted(ALGORITHM_MODELS))
+    listed = f"Known: {', '.join(sorted(ALGORITHM_MODELS))}."
     if algorithm is None:
-        return Problem("algo.name", "is required.", f"Known: {known}.")
-    hint = did_you_mean(str(algorithm), ALGORITHM_MODELS) or f"Known: {known}."
+        return Problem("algo.name", "is required.", listed)
+    hint = did_you_mean(str(algorithm), ALGORITHM_MODELS) or listed
     return Problem("algo.name", f"unknown algorithm {algorithm!r}.", hint)
 
 

@@ -1,8 +1,8 @@
 """Reads YAML that somebody else wrote: a file, or a value after `--set`.
 
-Whatever a text holds, the answer is plain data or a ConfigError with its place. YAML can say more than
-settings can be: values that contain themselves, a few lines that stand for gigabytes, dates, sets, numbers of
-a million digits. All of that is refused here, so that nothing behind this module meets it.
+The result is plain data or a ConfigError with its place. YAML has more than settings can be: values that
+contain themselves, a few lines that stand for gigabytes, dates, sets, numbers of a million digits. All of
+that is refused here.
 """
 
 import re
@@ -12,12 +12,12 @@ from typing import Any
 from gymsolve.errors import ConfigError
 
 _LARGEST = 1 << 17
-"""Characters of a text: parsing that many takes seconds."""
+"""The most characters of a text; parsing that many takes seconds."""
 _MOST_VALUES = 20_000
 _DEEPEST = 40
 _LARGEST_NUMBER = 2**63
 _PARSER_FAULTS = (
-    # What ruamel lets through for texts like `2001-99-99`, `!!int x`, `%YAML 9.9` or `[` a thousand times.
+    # Errors that ruamel raises for texts like `2001-99-99`, `!!int x`, `%YAML 9.9` or `[` a thousand times.
     ValueError,
     TypeError,
     AttributeError,
@@ -30,7 +30,7 @@ _PARSER_FAULTS = (
 
 
 def read_text(path: Path) -> str:
-    """The text of a recipe file, which must be a file of UTF-8 and of a size that recipes have."""
+    """The text of a recipe file, which must be UTF-8 and not too large."""
     try:
         if path.exists() and not path.is_file():
             raise ConfigError("is not a file.", where=str(path))  # a pipe would never end
@@ -38,13 +38,11 @@ def read_text(path: Path) -> str:
             raise ConfigError(f"is too large for a recipe: over {_LARGEST // 1024} KiB.", where=str(path))
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise ConfigError(
-            f"cannot be read: {(error.strerror or str(error)).lower()}.", where=str(path)
-        ) from error
-    except ValueError as error:  # UnicodeDecodeError is one, and a name with a NUL gives another
-        raise ConfigError(
-            "cannot be read: it is not UTF-8.", where=str(path), hint="Save it as UTF-8."
-        ) from error
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"cannot be read: {reason}.", where=str(path)) from error
+    except ValueError as error:  # a UnicodeDecodeError, or a name with a NUL
+        hint = "Save it as UTF-8."
+        raise ConfigError("cannot be read: it is not UTF-8.", where=str(path), hint=hint) from error
 
 
 def parse_yaml(text: str, where: str) -> dict[str, Any]:
@@ -56,9 +54,7 @@ def parse_yaml(text: str, where: str) -> dict[str, Any]:
     except MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ConfigError(f"not valid YAML: {_first_line(error.problem)}.", where=f"{where}{line}") from error
-    except YAMLError as error:
-        raise ConfigError(f"not valid YAML: {_first_line(error)}.", where=where) from error
-    except _PARSER_FAULTS as error:
+    except (YAMLError, *_PARSER_FAULTS) as error:
         raise ConfigError(f"not valid YAML: {_first_line(error)}.", where=where) from error
     if not isinstance(data, dict):
         raise ConfigError("should hold a mapping.", where=where)
@@ -81,7 +77,7 @@ def parse_value(text: str, item: str) -> Any:
 
 
 def require_plain(data: Any, where: str) -> None:
-    """Refuse what no setting can be; a value that is written once and used often counts as often."""
+    """Refuse values that no setting can have; a value behind several aliases counts several times."""
     left, waiting = _MOST_VALUES, [(data, "", 0)]
     while waiting:
         value, path, depth = waiting.pop()
@@ -93,18 +89,16 @@ def require_plain(data: Any, where: str) -> None:
         if isinstance(value, dict):
             for key, inner in value.items():
                 if not isinstance(key, str):
-                    hint = "Put it in quotes."
-                    raise ConfigError(
-                        f"the key {_short(key)} should be text.", where=f"{where}{_below(path)}", hint=hint
-                    )
+                    message, place = f"the key {_short(key)} should be text.", f"{where}{_below(path)}"
+                    raise ConfigError(message, where=place, hint="Put it in quotes.")
                 waiting.append((inner, f"{path}.{key}" if path else key, depth + 1))
         elif isinstance(value, list):
             waiting += [(inner, path, depth + 1) for inner in value]
         elif isinstance(value, int) and abs(value) >= _LARGEST_NUMBER:
             raise ConfigError("this number is too large.", where=f"{where}{_below(path)}")
         elif not isinstance(value, str | int | float | None):
-            told = f"should be text, a number, a list or a mapping, not a {type(value).__name__}."
-            raise ConfigError(told, where=f"{where}{_below(path)}", hint="Put text in quotes.")
+            message = f"should be text, a number, a list or a mapping, not a {type(value).__name__}."
+            raise ConfigError(message, where=f"{where}{_below(path)}", hint="Put text in quotes.")
 
 
 _ANCHORS = "Write it without anchors (&) and aliases (*)."
@@ -121,7 +115,7 @@ def _load(text: str) -> Any:
 
 
 def _depth(text: str) -> int:
-    """How many brackets are open at most, and how far lists within lists go; quotes are not looked at."""
+    """The most brackets that are open at once, and the depth of lists within lists; quotes are ignored."""
     deepest = here = 0
     for char in text:
         if char in "[{":
@@ -137,13 +131,13 @@ def _below(path: str) -> str:
     return f": {path[:200]}" if path else ""
 
 
-def _first_line(told: object) -> str:
-    lines = str(told).strip().splitlines()
+def _first_line(problem: object) -> str:
+    lines = str(problem).strip().splitlines()
     return lines[0].rstrip(".:")[:200] if lines else "it cannot be understood"
 
 
 def _short(value: object) -> str:
-    """A value in a message; `repr` of something deep or long would be no message."""
+    """A value in a message, cut where it is long."""
     if not isinstance(value, str | int | float | None):
         return f"of type {type(value).__name__}"
     text = repr(value)

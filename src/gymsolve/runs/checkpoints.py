@@ -29,6 +29,7 @@ from gymsolve.runs.files import (
     replace_text,
     sync_folder,
     to_json,
+    write_synced,
 )
 from gymsolve.runs.part_files import drop_part_files
 from gymsolve.runs.run import Run, now
@@ -41,13 +42,13 @@ if TYPE_CHECKING:
     from gymsolve.runs.tensors import Arrays
 
 _NEWEST = 2
-"""Checkpoints that stay because they are new, whatever else is kept."""
+"""The newest checkpoints are always kept."""
 _LARGE = 1 << 20
-"""Bytes of a checkpoint for which threads pay."""
+"""Bytes of a checkpoint from which on threads write it faster."""
 POLICY, TRAINER, STATE, META = "policy.safetensors", "trainer.safetensors", "trainer.json", "meta.json"
 
 CELLS = "cells.png"
-"""What places of an archive look like; a file of a checkpoint, for people."""
+"""Pictures of an archive's places; a file of a checkpoint, for people."""
 
 
 # ------------------------------------------------------------------------------------ saving
@@ -108,9 +109,9 @@ def update_meta(run: Run, name: str, **fields: Any) -> None:
 
 
 def prune(run: Run, keep: int | None, *, spare: Iterable[str] = ()) -> list[str]:
-    """Remove all but `keep` checkpoints, never `best`, `last` or `spare`; returns their names.
+    """Remove all but `keep` checkpoints, never `best`, `last` or `spare`; returns the removed names.
 
-    The two newest stay, and the others that stay are spread over the run, so that its progress can be shown.
+    The two newest stay; the others that stay are spread over the run, so that its progress can be shown.
     """
     if keep is None:
         return []
@@ -139,7 +140,7 @@ def _places(run: Run) -> list[Path]:
 
 
 def _spread(names: list[str], newest: list[str], keep: int) -> list[str]:
-    """The newest and as many others as may stay; the one that leaves the smallest gap goes first."""
+    """Names of the newest and of `keep` in all; the one that leaves the smallest gap is dropped first."""
     steps = sorted(map(int, names))
     fixed = {*map(int, newest), *steps[: 1 if keep > len(newest) else 0]}
     while len(steps) > keep:
@@ -155,8 +156,8 @@ def _spread(names: list[str], newest: list[str], keep: int) -> list[str]:
 def discard_after(run: Run, env_steps: int) -> list[str]:
     """Set checkpoints beyond `env_steps` aside when training goes on from there; returns their names.
 
-    They go to `checkpoints/discarded`. A `best` among them is best no more: those steps never happened. A
-    checkpoint that a kill left between two names gets its own back: what was to be judged is there.
+    They go to `checkpoints/discarded`. A `best` among them is removed: those steps count no more. A
+    checkpoint that a kill left without its name gets it back.
     """
     folder = run.path / "checkpoints"
     if list_checkpoints(run):
@@ -183,12 +184,12 @@ def list_checkpoints(run: Run) -> list[str]:
     if folder.is_symlink() or not folder.is_dir():
         return []
     with os_errors(folder):
-        found = [path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()]
-    return sorted({name for path in found if is_steps(name := path.name.removeprefix(".old-"))}, key=int)
+        folders = [path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()]
+    return sorted({name for path in folders if is_steps(name := path.name.removeprefix(".old-"))}, key=int)
 
 
 def newest_first(run: Run) -> list[str]:
-    """Names by when they were saved: after a resume from an earlier one, more steps may be older."""
+    """Names by time, newest first; after a resume, a checkpoint with more steps may be older."""
     times: dict[str, str] = {}
     for name in list_checkpoints(run):
         try:
@@ -205,14 +206,14 @@ def pointed(run: Run, which: str) -> str | None:
 
 
 def find_place(run: Run, name: str) -> Path:
-    """The folder of a checkpoint, also while it is being replaced."""
+    """The folder of a checkpoint, even while it is being replaced."""
     folder = run.path / "checkpoints"
     # The name is tried again at the end: the replacement may have happened between the two looks.
     for place in (folder / name, folder / f".old-{name}", folder / name):
         if is_steps(name) and place.is_dir() and not (place.is_symlink() or folder.is_symlink()):
             return place
-    known = list_checkpoints(run)
-    hint = f"There are: {', '.join(known)}." if known else "None has been saved yet."
+    names = list_checkpoints(run)
+    hint = f"There are: {', '.join(names)}." if names else "None has been saved yet."
     raise UnknownRunError(f"run {run.id} has no checkpoint '{name}'.", hint=hint)
 
 
@@ -222,7 +223,7 @@ def read_meta(run: Run, name: str) -> dict[str, Any]:
 
 
 def meta_in(place: Path) -> dict[str, Any]:
-    """meta.json of the checkpoint in a folder, checked likewise."""
+    """meta.json of the checkpoint in a folder, checked against its own checksum."""
     path = place / META
     try:
         meta = read_json(path)
@@ -239,34 +240,27 @@ def meta_in(place: Path) -> dict[str, Any]:
 
 
 def _write_folder(folder: Path, contents: dict[str, bytes], facts: dict[str, Any]) -> None:
-    """Files, and `meta.json` with the facts and what the files are."""
+    """Write the files, and `meta.json` with the facts and the checksums of the files."""
     folder.mkdir()
     paths = [folder / name for name in contents]
     if sum(len(data) for data in contents.values()) < _LARGE:
         digests = [_digest(data) for data in contents.values()]
         for path, data in zip(paths, contents.values(), strict=True):
-            _write_file(path, data)
+            write_synced(path, data)
     else:
-        # Checksums and the disk take as long as some minibatches, and can share that time.
+        # Checksums and the disk take as long as some minibatches; threads do both at once.
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(3) as threads:
-            written = threads.map(_write_file, paths, contents.values())
+            written = threads.map(write_synced, paths, contents.values())
             digests = [*threads.map(_digest, contents.values())]
-            list(written)  # raises what went wrong
+            list(written)  # raises errors of the threads
     files = {
         name: {"sha256": digest, "size": len(data)}
         for (name, data), digest in zip(contents.items(), digests, strict=True)
     }
-    _write_file(folder / META, _sealed({**facts, "files": files}).encode())
+    write_synced(folder / META, _sealed({**facts, "files": files}).encode())
     sync_folder(folder)
-
-
-def _write_file(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _swap_in(fresh: Path, place: Path) -> None:
@@ -281,7 +275,7 @@ def _swap_in(fresh: Path, place: Path) -> None:
 
 
 def _clean(folder: Path) -> None:
-    """Remove what a killed process left; only the training process saves, so nothing here is in use."""
+    """Remove leftovers of a killed process; only the training process saves, so none is in use."""
     remove_leftovers(folder)
     for pattern in (".new-*", ".drop-*"):
         for path in folder.glob(pattern):
@@ -316,15 +310,15 @@ def _digest(data: bytes) -> str:
 
 
 def survey_checkpoints(run: Run) -> tuple[list[dict[str, Any]], list[str]]:
-    """Name, pointers, time, reason and evaluation of each; and what is damaged, in sentences."""
+    """Name, pointers, time, reason and evaluation of each checkpoint; and sentences about damage."""
     best, last = pointed(run, "best"), pointed(run, "last")
-    found, damage = [], []
+    entries, damage = [], []
     for name in list_checkpoints(run):
         try:
             meta = read_meta(run, name)
         except (CheckpointError, UnknownRunError) as error:  # damaged, or pruned since the listing
             damage.append(str(error))
             continue
-        told = {key: meta[key] for key in ("env_steps", "time", "reason", "eval")}
-        found.append({"name": name, "best": name == best, "last": name == last, **told})
-    return found, damage
+        facts = {key: meta[key] for key in ("env_steps", "time", "reason", "eval")}
+        entries.append({"name": name, "best": name == best, "last": name == last, **facts})
+    return entries, damage

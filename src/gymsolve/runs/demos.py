@@ -1,6 +1,6 @@
 """Episodes that people played: in `demos/` among the runs, or in `episodes/` of the run that they played.
 
-They are the files of `runs/episodes.py`, with a column that says who acted in every step.
+The files are those of `runs/episodes.py`, with a column for the actor of each step.
 """
 
 import os
@@ -17,7 +17,7 @@ from gymsolve.runs.summary import runs_folder
 
 FOLDER = "demos"
 _PLAYED = "played-"
-"""How the files of played episodes begin in the folder of a run."""
+"""The prefix of played episodes in the folder of a run."""
 
 _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("env_id", "time", "end"), str),
@@ -26,12 +26,12 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "action_names": list,
     "run": (str, type(None)),
 }
-"""What files must say of themselves: they may come from anybody."""
+"""Types of the facts that a file must hold: it may come from anybody."""
 
 
 @dataclass(frozen=True)
 class Demo:
-    """One episode of a person's."""
+    """An episode that a person played."""
 
     path: Path
     facts: dict[str, Any]
@@ -46,7 +46,7 @@ class Demo:
 
 
 def demo_place(run: Run | None, runs_dir: Path | None, env_id: str) -> Path:
-    """Where an episode that ends now belongs; its folder exists afterwards."""
+    """The path of an episode that ends now; its folder exists afterwards."""
     stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
     if run is not None:
         return make_folder(run.path / "episodes") / f"{_PLAYED}{stamp}-{os.urandom(2).hex()}.npz"
@@ -57,17 +57,17 @@ def demo_place(run: Run | None, runs_dir: Path | None, env_id: str) -> Path:
 
 
 def list_demos(runs_dir: Path | str | None = None, env_id: str | None = None) -> list[Demo]:
-    """All episodes of people, of one environment if it is named, oldest first."""
+    """All episodes that people played, of one environment if it is named, oldest first."""
     base = runs_folder(runs_dir)
     places = [(base / FOLDER, "[!.]*.npz")]
     places += [(folder / "episodes", f"{_PLAYED}*.npz") for folder in run_folders(base)]
     paths = [path for place in places for path in plain_files(*place)]
-    found = [Demo(path, _read_facts(path)) for path in paths]
-    fitting = [demo for demo in found if env_id is None or demo.facts.get("env_id") == env_id]
+    demos = [Demo(path, _read_facts(path)) for path in paths]
+    fitting = [demo for demo in demos if env_id is None or demo.facts.get("env_id") == env_id]
     return sorted(fitting, key=lambda demo: (str(demo.facts.get("time", "")), demo.name))
 
 
-def find_demos(names: list[str], runs_dir: Path | str | None = None) -> list[Demo]:
+def find_demos(wanted: list[str], runs_dir: Path | str | None = None) -> list[Demo]:
     """The episodes of these names or environments; without any, all of them."""
     every = list_demos(runs_dir)
     if not every:
@@ -75,22 +75,22 @@ def find_demos(names: list[str], runs_dir: Path | str | None = None) -> list[Dem
             f"nobody has played and recorded an episode in {runs_folder(runs_dir)} yet.",
             hint="Play with `gymsolve play ENV`, and turn on Record.",
         )
-    if not names:
+    if not wanted:
         return every
-    found: dict[Path, Demo] = {}
-    for name in names:
+    chosen: dict[Path, Demo] = {}
+    for name in wanted:
         fitting = [demo for demo in every if name in (demo.name, demo.facts.get("env_id"))]
         fitting = fitting or [demo for demo in every if name and name in demo.name]
         if not fitting:
-            known = [*(demo.name for demo in every), *(str(demo.facts.get("env_id")) for demo in every)]
-            hint = did_you_mean(name, known) or "List them with: gymsolve demos"
+            names = [*(demo.name for demo in every), *(str(demo.facts.get("env_id")) for demo in every)]
+            hint = did_you_mean(name, names) or "List them with: gymsolve demos"
             raise UnknownRunError(f"no recorded episode or environment is called '{name}'.", hint=hint)
-        found |= {demo.path: demo for demo in fitting}
-    return list(found.values())
+        chosen |= {demo.path: demo for demo in fitting}
+    return list(chosen.values())
 
 
 def _read_facts(path: Path) -> dict[str, Any]:
-    """What a file says of itself, without its arrays; `damaged` where it cannot be read."""
+    """The facts in a file; `end` is `damaged` where they cannot be read."""
     from gymsolve.runs.episodes import read_facts  # NumPy, which lists of other things need not
 
     try:

@@ -1,4 +1,4 @@
-"""One recorded episode as data: what was seen, done, earned and expected, step by step, in one file.
+"""One recorded episode in a file: observations, actions, rewards and values, step by step.
 
 `episodes/<name>.npz` holds plain arrays and one JSON text; reading it runs no code from it. Row t of
 `actions` was chosen on row t of `obs`; `obs` and `values` have one row more, for the state at the end.
@@ -19,7 +19,7 @@ from gymsolve.spec import Array
 
 _MOST_BYTES = 4 << 30
 _MOST_FACTS = 16 << 20
-"""Bytes that a file may unpack to, all of it and what it says of itself: it may come from anybody."""
+"""The most bytes that a file, and its facts, may unpack to: it may come from anybody."""
 _DAMAGE = (OSError, ValueError, KeyError, TypeError, MemoryError, RecursionError, zipfile.BadZipFile)
 
 
@@ -34,11 +34,11 @@ class RecordedEpisode:
     values: Array  # [T + 1], as the policy expected
     masks: Array | None  # [T, mask_size]
     facts: dict[str, Any]
-    """`end` (terminated, truncated or cut), `length`, `return`, and whatever else the recorder was told."""
+    """`end` (terminated, truncated or cut), `length`, `return`, and further facts of the recorder."""
     who: Array | None = None  # [T], text
-    """Who acted, where a person may have: `person`, `policy`, `untrained` or `random`."""
+    """The actor of each step, where a person may have acted: `person`, `policy`, `untrained` or `random`."""
     proposed: Array | None = None  # [T, *shape]
-    """What the policy would have done, in the steps where there was one; where not, what was done."""
+    """The action that the policy proposed; the action taken in steps without a policy."""
 
     def save(self, path: Path) -> None:
         arrays: dict[str, Any] = {f"obs/{key}": values for key, values in self.obs.items()}
@@ -65,7 +65,7 @@ def load_episode(path: Path) -> RecordedEpisode:
 
 
 def read_facts(path: Path) -> Any:
-    """What a file says of itself, without its arrays."""
+    """The facts in a file, without its arrays."""
     try:
         return json.loads(str(_load(path, "facts", _MOST_FACTS)["facts"]))
     except _DAMAGE as error:
@@ -75,9 +75,8 @@ def read_facts(path: Path) -> Any:
 def _load(path: Path, only: str | None, most: int) -> dict[str, Array]:
     """The arrays of a file, or one of them; a ValueError where they would unpack to more than `most`."""
     with zipfile.ZipFile(path) as packed:
-        size = sum(
-            one.file_size for one in packed.infolist() if only in (None, one.filename.removesuffix(".npy"))
-        )
+        entries = [file for file in packed.infolist() if only in (None, file.filename.removesuffix(".npy"))]
+    size = sum(file.file_size for file in entries)
     if size > most:
         raise ValueError(f"it would unpack to {size:,} bytes")
     with np.load(path, allow_pickle=False) as stored:

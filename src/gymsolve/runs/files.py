@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from gymsolve.errors import RunDamagedError
 from gymsolve.runs.schema import is_shallow
@@ -31,12 +31,12 @@ _TEXT, _VALUES = {str}, {str, int, float, bool, type(None)}
 _CONTROL = re.compile(
     "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Characters that steer a terminal, turn the direction of text, or are half of one."""
+"""Control characters, characters that change the direction of text, and halves of surrogate pairs."""
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")
 _LARGEST = 64 << 20
-"""Bytes of a JSON file above which it is not read: its objects would take some twenty times as much."""
+"""Larger JSON files are not read: their objects would take some twenty times as many bytes."""
 PLAINLY = 0 if sys.platform == "win32" else os.O_NOFOLLOW | os.O_NONBLOCK
-"""How files of a run are opened: links are not followed, and nobody waits for the other end of a pipe."""
+"""Flags for opening files of a run: links are not followed, and a pipe does not block."""
 _ELSEWHERE = "set GYMSOLVE_RUNS to a folder that can be written"
 _FAULTS = {
     errno.ENOSPC: ("the disk is full.", f"Free some space, or {_ELSEWHERE}."),
@@ -64,7 +64,7 @@ _FAULTS = {
 
 
 class HeldError(RunDamagedError):
-    """Another process does not let go of a lock."""
+    """Another process holds a lock for too long."""
 
 
 @contextmanager
@@ -84,17 +84,17 @@ def explain_os_error(error: OSError, path: Path) -> RunDamagedError:
 
 
 def is_known_fault(error: OSError) -> bool:
-    """Is it a fault of the machine or the request, for which there is a sentence?"""
+    """There is a sentence for this fault of the machine or the request."""
     return error.errno in _FAULTS
 
 
 def os_sentence(error: OSError) -> RunDamagedError:
-    """An operating-system error that nobody expected where it came, with the path that it names itself."""
+    """An unexpected operating-system error, with the path that it names itself."""
     if isinstance(error.filename, str | bytes):
         return explain_os_error(error, Path(os.fsdecode(error.filename)))
-    told = explain_os_error(error, Path())
-    advice = None if _ELSEWHERE in (told.hint or "") else told.hint  # it need not be about a run
-    return RunDamagedError(told.message, hint=advice)
+    explained = explain_os_error(error, Path())
+    advice = None if _ELSEWHERE in (explained.hint or "") else explained.hint  # it need not be about a run
+    return RunDamagedError(explained.message, hint=advice)
 
 
 # -------------------------------------------------------------------------------------- JSON
@@ -103,8 +103,8 @@ def os_sentence(error: OSError) -> RunDamagedError:
 def to_json(data: object, *, indent: int | None = None, exact: bool = False) -> str:
     """Strict JSON of plain data and NumPy scalars.
 
-    JSON has no NaN or infinity: they become null, or with `exact` an object that `from_exact` turns
-    back, for state that must survive a round trip unchanged.
+    JSON has no NaN or infinity: they become null, or with `exact` an object that `from_exact` turns back into
+    the number.
     """
     if indent is None and _is_flat(data):  # nearly all records are: a training writes one per update
         try:
@@ -172,9 +172,9 @@ def read_file(path: Path, *, most: int | None = None) -> bytes:
 
 
 def parse_json(raw: bytes, *, exact: bool = False) -> Any:
-    """What JSON says; a ValueError where it is none, or has what gymsolve never writes.
+    """The data in JSON; a ValueError for invalid JSON, and for NaN, which gymsolve never writes.
 
-    Unless it must be `exact`, characters that would steer a terminal come back as U+FFFD.
+    Unless `exact` is set, control characters come back as U+FFFD.
     """
     text = raw.decode("utf-8-sig")
     if not exact and ("\\" in text or not text.isascii()):
@@ -186,7 +186,7 @@ def parse_json(raw: bytes, *, exact: bool = False) -> Any:
 
 
 def _harmless(escape: re.Match[str]) -> str:
-    """An escape sequence of JSON, or that of U+FFFD if it stands for what a terminal would obey."""
+    """An escape sequence of JSON, or that of U+FFFD if it stands for a control character."""
     code = escape[1]
     steers = escape[0] in ("\\b", "\\f") if code is None else _CONTROL.match(chr(int(code, 16)))
     return "\\ufffd" if steers else escape[0]
@@ -215,7 +215,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_pointer(path: Path) -> str:
-    """The name in a small file; empty where there is none that can be read."""
+    """The name in a small file; empty where the file cannot be read."""
     try:
         return read_file(path, most=4096).decode(errors="replace").strip()
     except RunDamagedError:
@@ -238,31 +238,36 @@ def replace_bytes(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}-{os.urandom(4).hex()}.tmp")
     with os_errors(path):
         try:
-            with temporary.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            write_synced(temporary, data, "xb")
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)  # only still there when something went wrong
         sync_folder(path.parent)
 
 
+def write_synced(path: Path, data: bytes, mode: Literal["wb", "xb"] = "wb") -> None:
+    """Write a file that is on the disk when this returns."""
+    with path.open(mode) as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def plain_files(folder: Path, pattern: str) -> list[Path]:
-    """Files of a folder, by name; neither links nor names that would steer a terminal."""
+    """Files of a folder, by name, without links and names with control characters."""
     paths = [] if folder.is_symlink() else sorted(folder.glob(pattern))
     return [path for path in paths if path.name.isprintable() and path.is_file() and not path.is_symlink()]
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left of replacements; for a folder that nobody else writes now."""
+    """Remove temporary files of killed processes; for a folder that no other process writes now."""
     for path in folder.glob(".*.tmp"):
         if path.is_symlink() or not path.is_dir():
             path.unlink(missing_ok=True)
 
 
 def make_folder(path: Path) -> Path:
-    """A folder inside a run, made if it is not there; a link in its place could lead anywhere."""
+    """A folder inside a run, created if missing; a link in its place is refused."""
     with os_errors(path):
         path.mkdir(exist_ok=True)
     if path.is_symlink():
@@ -297,8 +302,8 @@ def locked(path: Path, *, timeout: float = 20.0) -> Iterator[None]:
 
 
 def lock_descriptor(descriptor: int, path: Path, *, timeout: float = 20.0) -> None:
-    """Lock an open file until it is closed, or say that another process does not let go."""
-    if _try_lock(descriptor, path):  # by far the commonest, once per record
+    """Lock an open file until it is closed; a `HeldError` if another process holds it for too long."""
+    if _try_lock(descriptor, path):  # by far the most common case, once per record
         return
     deadline = time.monotonic() + timeout
     while not _try_lock(descriptor, path):

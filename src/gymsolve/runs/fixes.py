@@ -1,4 +1,4 @@
-"""What came of trying a remedy: `fixes/<alert>.json` in the run that had the alert."""
+"""Results of trying remedies: `fixes/<alert>.json` in the run that had the alert."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from gymsolve.runs.summary import SCHEMA_VERSION
 
 
 def record_fix(run: Run, alert: str, facts: dict[str, Any]) -> Path:
-    """Keep the newest trial of an alert's remedy; the events keep a line of each."""
+    """Store the newest trial of an alert's remedy; the events keep a line about each."""
     path = make_folder(run.path / "fixes") / f"{alert}.json"
     replace_json(path, {"schema_version": SCHEMA_VERSION, **facts})
     return path

@@ -14,15 +14,17 @@ from gymsolve.errors import RunDamagedError, UnknownRunError, did_you_mean
 from gymsolve.runs.files import os_errors, read_json, replace_json
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.run import Run, now, open_run, slug
+from gymsolve.runs.schema import GROUP as GROUP_FIELDS
+from gymsolve.runs.schema import find_fault
 from gymsolve.runs.summary import SCHEMA_VERSION, runs_folder
 from gymsolve.runs.trust import trust_words
 
 GROUP = "group:"
-"""How references to groups begin."""
+"""The prefix of references to groups."""
 
 
 def groups_folder(base: Path) -> Path:
-    """Where groups are described, beside the runs."""
+    """The folder of the groups' files, among the runs."""
     return base / "groups"
 
 
@@ -34,7 +36,7 @@ class Group:
     name: str
     seeds: tuple[int, ...]
     words: tuple[str, ...]
-    """What follows `gymsolve train`, without a seed."""
+    """The arguments of `gymsolve train`, without a seed."""
     base: Path
     """The folder of the runs."""
 
@@ -48,18 +50,18 @@ class Group:
 
     @property
     def log(self) -> Path:
-        """What a group in the background writes to standard error."""
+        """The standard error of a group in the background."""
         return self.path.with_suffix(".log")
 
     def runs(self) -> dict[int, Run]:
         """The runs that have begun, by seed; the newest where a seed has several."""
-        there = reversed(list_runs(self.base))
-        found = {one.seed: open_run(self.base / one.id) for one in there if one.group == self.id}
-        return {seed: found[seed] for seed in self.seeds if seed in found}
+        oldest_first = reversed(list_runs(self.base))
+        begun = {run.seed: open_run(self.base / run.id) for run in oldest_first if run.group == self.id}
+        return {seed: begun[seed] for seed in self.seeds if seed in begun}
 
 
 def create_group(base: Path | str | None, *, name: str, seeds: Sequence[int], words: Sequence[str]) -> Group:
-    """Write down what will be trained; nothing has begun yet."""
+    """Store the seeds and arguments of a group; nothing has begun yet."""
     folder = runs_folder(base).absolute()
     label = f"{slug(name)}-{len(seeds)}seeds-{os.urandom(2).hex()}"
     group = Group(label, name, tuple(seeds), tuple(words), folder)
@@ -75,28 +77,20 @@ def find_group(ref: str, base: Path | str | None = None) -> Group:
     """The group that `group:ID` names; a part of the id will do that occurs in no other."""
     folder, part = runs_folder(base).absolute(), ref.removeprefix(GROUP)
     ids = sorted(path.stem for path in groups_folder(folder).glob("*.json"))
-    found = [part] if part in ids else [one for one in ids if part and part in one]
-    if len(found) > 1:
+    matches = [part] if part in ids else [name for name in ids if part and part in name]
+    if len(matches) > 1:
         raise UnknownRunError(
-            f"'{ref}' fits {len(found)} groups: {', '.join(found)}.", hint="Write more of the id."
+            f"'{ref}' fits {len(matches)} groups: {', '.join(matches)}.", hint="Write more of the id."
         )
-    if not found:
+    if not matches:
         hint = did_you_mean(part, ids) or "Begin one with: gymsolve train ENV --seeds 5"
         raise UnknownRunError(f"no group in {folder} is called '{part}'.", hint=hint)
-    return _read(folder, found[0])
+    return _read(folder, matches[0])
 
 
 def _read(folder: Path, name: str) -> Group:
     path = groups_folder(folder) / f"{name}.json"
     stored = read_json(path)
-    seeds, words = stored.get("seeds"), stored.get("words")
-    sound = (
-        isinstance(seeds, list)
-        and all(isinstance(one, int) for one in seeds)
-        and isinstance(words, list)
-        and all(isinstance(one, str) for one in words)
-        and stored.get("id") == name
-    )
-    if not sound or not isinstance(seeds, list) or not isinstance(words, list):
+    if stored.get("id") != name or find_fault(stored, GROUP_FIELDS) is not None:
         raise RunDamagedError("the file does not describe a group of runs.", where=str(path))
-    return Group(name, str(stored.get("name")), tuple(seeds), tuple(words), folder)
+    return Group(name, str(stored.get("name")), tuple(stored["seeds"]), tuple(stored["words"]), folder)

@@ -10,14 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gymsolve.errors import RunDamagedError, UsageError, did_you_mean
-from gymsolve.runs.files import (
-    locked,
-    os_errors,
-    read_json,
-    remove_leftovers,
-    replace_json,
-    replace_text,
-)
+from gymsolve.runs.files import locked, os_errors, read_json, remove_leftovers, replace_json, replace_text
 from gymsolve.runs.summary import SCHEMA_VERSION, STATUSES, RunSummary, holds_run, runs_folder, summarize
 
 LAST = "@last"
@@ -27,11 +20,7 @@ _FILTERS = ("status", "env", "algo", "variant", "group")
 
 
 def list_runs(
-    base: Path | str | None = None,
-    query: str | None = None,
-    limit: int | None = None,
-    *,
-    trials: bool = True,
+    base: Path | str | None = None, query: str | None = None, limit: int | None = None, *, trials: bool = True
 ) -> list[RunSummary]:
     """Runs, newest first, that match every word of `query`; `trials` of other runs only if wanted.
 
@@ -39,7 +28,7 @@ def list_runs(
     `variant:fast`, `group:5seeds-3f2a`.
     """
     folder = runs_folder(base)
-    _words(query)  # a mistaken one is told before folders are read
+    _words(query)  # refuse a wrong query before folders are read
     runs = _summaries(folder)
     if _statuses_in_index(folder) != {run.id: run.status for run in runs} and folder.is_dir():
         # The list is right either way: a folder that cannot be written, or is busy, can still be read.
@@ -49,10 +38,10 @@ def list_runs(
 
 
 def matching(runs: Iterable[RunSummary], query: str | None, *, trials: bool) -> list[RunSummary]:
-    """Those that fit every word of a query, in their order."""
+    """The runs that match every word of a query, in their order."""
     words = _words(query)
-    shown = [run for run in runs if trials or not run.is_trial]
-    return [run for run in shown if all(_matches(run, word) for word in words)]
+    candidates = [run for run in runs if trials or not run.is_trial]
+    return [run for run in candidates if all(_matches(run, word) for word in words)]
 
 
 def record_run(folder: Path, *, last: bool = False) -> None:
@@ -61,12 +50,12 @@ def record_run(folder: Path, *, last: bool = False) -> None:
     remove_leftovers(base)
     if last:
         replace_text(base / LAST, folder.name + "\n")
-    known = _entries(base)
+    entries = _entries(base)
     others = {path.name for path in run_folders(base)} - {folder.name}
-    if known is None or others != set(known) - {folder.name}:
+    if entries is None or others != set(entries) - {folder.name}:
         runs = _summaries(base)
     else:
-        runs = _newest_first([*(known[name] for name in others), summarize(folder)])
+        runs = _newest_first([*(entries[name] for name in others), summarize(folder)])
     _write_index(base, runs)
 
 
@@ -92,7 +81,7 @@ def _write_index(base: Path, runs: list[RunSummary]) -> None:
 
 
 def _entries(base: Path) -> dict[str, RunSummary] | None:
-    """What the index says, or None when it cannot be used."""
+    """The entries of the index; None when it cannot be used."""
     try:
         entries = [RunSummary(**entry) for entry in read_json(base / _INDEX)["runs"]]
         return {entry.id: _checked_entry(entry) for entry in entries}
@@ -116,7 +105,7 @@ def _statuses_in_index(base: Path) -> dict[str, str] | None:
 
 
 def is_filter(word: str) -> bool:
-    """Is it a word such as `status:solved`?"""
+    """The word is a filter such as `status:solved`."""
     key, colon, _ = word.partition(":")
     return bool(colon) and (key in _FILTERS or did_you_mean(key, _FILTERS) is not None)
 
@@ -131,8 +120,8 @@ def _checked(word: str) -> str:
     if colon and key not in _FILTERS and (near := did_you_mean(key, _FILTERS)):
         raise UsageError(f"there is no filter '{key}:'.", hint=near)
     if key == "status" and colon and value not in STATUSES:
-        known = did_you_mean(value, STATUSES) or f"One of: {', '.join(STATUSES)}."
-        raise UsageError(f"no run has the status '{value}'.", hint=known)
+        hint = did_you_mean(value, STATUSES) or f"One of: {', '.join(STATUSES)}."
+        raise UsageError(f"no run has the status '{value}'.", hint=hint)
     return word
 
 

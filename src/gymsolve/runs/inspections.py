@@ -1,11 +1,11 @@
 """Inspected episodes, `inspections/<name>/`: files that can be read at any step, also while they grow.
 
-    inspection.json         what was played, how it ended, and which fields a row has
-    rows.bin                a row of fixed size per state: what was seen, thought, done and earned
-    frames.bin, frames.idx  what the camera saw in each state (JPEG), and where each picture ends
-    planes.bin, planes.idx  planes of pictures that the network took (zlib, lossless), and where each ends
+    inspection.json         facts about the episode, and the fields of a row
+    rows.bin                a row of fixed size per state: observation, values, action and reward
+    frames.bin, frames.idx  the camera's picture of each state (JPEG), and the end of each picture
+    planes.bin, planes.idx  planes of the network's input pictures (zlib, lossless), and the end of each
 
-An episode of T steps has T + 1 states; row t holds what was seen in state t and the step taken from there.
+An episode of T steps has T + 1 states; row t holds state t and the step taken from there.
 The last row has no step. Reading runs no code from the files, checks what it reads, and needs no NumPy.
 """
 
@@ -28,7 +28,7 @@ from gymsolve.runs.schema import INSPECTION, find_fault
 from gymsolve.runs.summary import SCHEMA_VERSION, runs_folder
 
 _SIZES = {"u1": 1, "i4": 4, "i8": 8, "f4": 4, "f8": 8, "S64": 64}
-_TOLD = (
+_LISTED = (
     "checkpoint",
     "policy_sha256",
     "env_steps",
@@ -44,17 +44,17 @@ _TOLD = (
     "parent",
     "task",
 )
-"""What a list tells of an episode."""
+"""The facts of an episode in a list."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _WIDEST_ROW = 4 << 20
 _MOST_STATES = 1_000_001
-"""Of the longest episode that is inspected."""
+"""The number of states of the longest episode that is inspected."""
 _OFFSET = struct.Struct("<Q")
 _ADOPTED = 256
-"""States that are copied at a time."""
+"""The number of states that are copied at a time."""
 _KEPT = 60
 _KEPT_BYTES = 3 << 30
-"""Episodes of a run that stay, and bytes that they may take; the oldest go first."""
+"""The most episodes of a run that are kept, and their most bytes; the oldest are removed first."""
 
 
 class RowField(NamedTuple):
@@ -70,6 +70,11 @@ class RowField(NamedTuple):
         return _SIZES[self.kind] * prod(self.shape)
 
 
+def row_fields_in(facts: Mapping[str, Any]) -> list[RowField]:
+    """The fields of a row that the facts of an episode list."""
+    return [RowField(field["name"], field["kind"], tuple(field["shape"])) for field in facts["fields"]]
+
+
 @dataclass(frozen=True)
 class Inspection:
     """An inspected episode on disk; `facts` are those of `inspection.json`, checked."""
@@ -83,7 +88,7 @@ class Inspection:
 
     @property
     def fields(self) -> list[RowField]:
-        return [RowField(one["name"], one["kind"], tuple(one["shape"])) for one in self.facts["fields"]]
+        return row_fields_in(self.facts)
 
     @property
     def row_bytes(self) -> int:
@@ -101,8 +106,8 @@ class Inspection:
 
     def summary(self) -> dict[str, Any]:
         """The episode in a list."""
-        told = {key: self.facts[key] for key in _TOLD if key in self.facts}
-        return {"name": self.name, **told, "states": self.states}
+        facts = {key: self.facts[key] for key in _LISTED if key in self.facts}
+        return {"name": self.name, **facts, "states": self.states}
 
     def read_rows(self, first: int, last: int) -> bytes:
         """Rows from `first` on, before `last`; fewer where there are fewer."""
@@ -127,7 +132,7 @@ class Inspection:
         before = 1 if first > 0 else 0
         size = _OFFSET.size
         raw = self._read(f"{what}.idx", (first - before) * size, (last - first + before) * size)
-        ends = [one for (one,) in _OFFSET.iter_unpack(raw[: len(raw) // size * size])]
+        ends = [end for (end,) in _OFFSET.iter_unpack(raw[: len(raw) // size * size])]
         starts = ends if before else [0, *ends]
         ends = ends[1:] if before else ends
         if not ends:
@@ -151,7 +156,7 @@ class Inspection:
 
 
 class InspectionWriter:
-    """An episode that is being played. Whoever reads along finds whole rows, and what they refer to."""
+    """An episode that is being played; readers find whole rows, with all that they refer to."""
 
     def __init__(self, run: Run, key: str, fields: list[RowField], facts: Mapping[str, Any]) -> None:
         folder = make_folder(run.path / "inspections")
@@ -180,7 +185,7 @@ class InspectionWriter:
         return self._ends["planes"]
 
     def add_frame(self, picture: bytes) -> None:
-        """What the camera saw in the next state; empty for nothing."""
+        """The camera's picture of the next state; may be empty."""
         self._add("frames", picture)
 
     def add_plane(self, data: bytes) -> int:
@@ -190,7 +195,7 @@ class InspectionWriter:
         return self._planes - 1
 
     def add_rows(self, rows: bytes) -> None:
-        """The next rows; from here on readers see them."""
+        """Append rows; from now on readers see them."""
         with os_errors(self.path):
             for name in ("frames.bin", "frames.idx", "planes.bin", "planes.idx"):
                 if name in self._files:
@@ -211,7 +216,7 @@ class InspectionWriter:
             self.add_rows(other.read_rows(first, min(states, first + _ADOPTED)))
 
     def finish(self, state: str, facts: Mapping[str, Any]) -> Inspection:
-        """Close the files and say how it ended; `state` is `whole` or `stopped`."""
+        """Close the files and store how the episode ended; `state` is `whole` or `stopped`."""
         with os_errors(self.path):
             for file in self._files.values():
                 file.close()
@@ -220,9 +225,9 @@ class InspectionWriter:
         return Inspection(self.path, self.facts)
 
     def abandon(self) -> None:
-        """Leave nothing behind."""
+        """Remove the episode."""
         for file in self._files.values():
-            with suppress(OSError):  # it may be the full disk for which nothing can be kept
+            with suppress(OSError):  # the disk may be full
                 file.close()
         shutil.rmtree(self.path, ignore_errors=True)
 
@@ -242,7 +247,7 @@ class InspectionWriter:
 
 
 def run_among(runs_dir: Path | str | None, run_id: str) -> Run:
-    """A run by the name of its folder, or of a link that somebody put there; nothing else leads to one."""
+    """The run in a folder, or a link to one, of this name; a path is refused."""
     folder = runs_folder(runs_dir)
     plain = run_id == Path(run_id).name and not run_id.startswith(".") and not {"\0", "\\"} & set(run_id)
     if not plain:
@@ -253,15 +258,15 @@ def run_among(runs_dir: Path | str | None, run_id: str) -> Run:
 
 def list_inspections(run: Run) -> list[Inspection]:
     """The episodes of a run that were inspected, newest first; those that are damaged are left out."""
-    found = []
+    inspections = []
     for path in _folders(run):
         with suppress(RunDamagedError):
-            found.append(_open(path))
-    return sorted(found, key=lambda one: str(one.facts["created"]), reverse=True)
+            inspections.append(_open(path))
+    return sorted(inspections, key=lambda inspection: str(inspection.facts["created"]), reverse=True)
 
 
 def open_inspection(run: Run, name: str) -> Inspection:
-    """One of them by the name of its folder."""
+    """An inspected episode by the name of its folder."""
     path = run.path / "inspections" / name
     if not _NAME.fullmatch(name) or path not in set(_folders(run)):
         raise UnknownRunError(f"run {run.id} has no inspected episode '{name}'.", hint="Inspect it again.")
@@ -269,12 +274,14 @@ def open_inspection(run: Run, name: str) -> Inspection:
 
 
 def find_inspection(run: Run, key: str) -> Inspection | None:
-    """The newest one of a key that was played to its end."""
-    return next((one for one in list_inspections(run) if one.facts["key"] == key and _is_whole(one)), None)
+    """The newest episode of a key that was played to its end."""
+    keyed = (inspection for inspection in list_inspections(run) if inspection.facts["key"] == key)
+    return next(filter(_is_whole, keyed), None)
 
 
-def _is_whole(one: Inspection) -> bool:
-    return bool(one.facts["state"] == "whole" and one.states == one.facts.get("length", -1) + 1)
+def _is_whole(inspection: Inspection) -> bool:
+    facts = inspection.facts
+    return bool(facts["state"] == "whole" and inspection.states == facts.get("length", -1) + 1)
 
 
 def _folders(run: Run) -> Iterator[Path]:
@@ -282,8 +289,8 @@ def _folders(run: Run) -> Iterator[Path]:
     if folder.is_symlink() or not folder.is_dir():
         return
     with os_errors(folder):
-        found = sorted(folder.iterdir())
-    for path in found:
+        paths = sorted(folder.iterdir())
+    for path in paths:
         if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
             yield path
 
@@ -292,22 +299,23 @@ def _open(path: Path) -> Inspection:
     facts = read_json(path / "inspection.json")
     if (fault := find_fault(facts, INSPECTION)) is not None:
         raise RunDamagedError(f"the file {fault}.", where=str(path / "inspection.json"))
-    found = Inspection(path, facts)
-    if not 0 < found.row_bytes <= _WIDEST_ROW:
+    inspection = Inspection(path, facts)
+    if not 0 < inspection.row_bytes <= _WIDEST_ROW:
         raise RunDamagedError("rows of that size are not written here.", where=str(path / "inspection.json"))
-    if found.states > _MOST_STATES:
-        raise RunDamagedError(f"{found.states:,} states are not written here.", where=str(path / "rows.bin"))
-    return found
+    if (states := inspection.states) > _MOST_STATES:
+        raise RunDamagedError(f"{states:,} states are not written here.", where=str(path / "rows.bin"))
+    return inspection
 
 
 def _make_room(run: Run) -> None:
-    """Remove what nobody will look at: what a killed process left, and the oldest beyond the limits."""
+    """Remove episodes of killed processes, and the oldest beyond the limits."""
     kept, size = 0, 0
-    for one in list_inspections(run):
-        if one.facts["state"] == "playing":
-            if not process.is_alive(one.facts, one.path):
-                shutil.rmtree(one.path, ignore_errors=True)
+    for inspection in list_inspections(run):
+        folder = inspection.path
+        if inspection.facts["state"] == "playing":
+            if not process.is_alive(inspection.facts, folder):
+                shutil.rmtree(folder, ignore_errors=True)
             continue
-        kept, size = kept + 1, size + sum(path.lstat().st_size for path in one.path.iterdir())
+        kept, size = kept + 1, size + sum(path.lstat().st_size for path in folder.iterdir())
         if kept >= _KEPT or size > _KEPT_BYTES:
-            shutil.rmtree(one.path, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)

@@ -43,7 +43,7 @@ class Checkpoint:
     part_files: "Mapping[str, tuple[str, ...]]" = field(default_factory=dict)
     """Names of the files in `files_folder` that the state of each part needs; they were verified."""
     notes: tuple[str, ...] = ()
-    """What the user should hear, such as that the last checkpoint is damaged and an older one was taken."""
+    """Sentences for the user, such as that the last checkpoint is damaged and an older one was loaded."""
 
     @property
     def files_folder(self) -> Path:
@@ -58,8 +58,8 @@ class Checkpoint:
 def load_checkpoint(run: Run, which: str = "last", *, policy_only: bool = False) -> Checkpoint:
     """The checkpoint `last`, `best`, `stage-<name>` or of a number of env steps, verified.
 
-    A damaged `last` gives way to the newest intact one, with a note; any other is an error, because
-    nothing else is what was asked for. `policy_only` leaves the trainer's files unread.
+    Instead of a damaged `last`, the newest intact one is loaded, with a note; any other damaged one is an
+    error. `policy_only` leaves the trainer's files unread.
     """
     if which == "last":
         return _load_last(run, policy_only)
@@ -78,7 +78,7 @@ def _master(run: Run, which: str) -> str:
     stage = which.removeprefix(STAGE)
     if stage in masters:
         return masters[stage]
-    ended = ", ".join(f"{run.id}@{STAGE}{one}" for one in masters)
+    ended = ", ".join(f"{run.id}@{STAGE}{name}" for name in masters)
     hint = f"There are: {ended}." if masters else "No stage has ended yet, or the run has no curriculum."
     raise UnknownRunError(f"run {run.id} has no checkpoint at the end of a stage '{stage}'.", hint=hint)
 
@@ -95,7 +95,7 @@ def load_policy_file(path: Path | str) -> "tuple[Arrays, dict[str, str]]":
 
 
 def newest_metadata(run: Run) -> dict[str, str] | None:
-    """What is stored beside the weights of the newest intact checkpoint, without them; None without one."""
+    """The metadata of the policy in the newest intact checkpoint; None without one."""
     for name in _last_first(run):
         with suppress(CheckpointError, UnknownRunError, TensorFormatError):
             place = find_place(run, name)
@@ -108,7 +108,7 @@ def _load_last(run: Run, policy_only: bool) -> Checkpoint:
     notes: list[str] = []
     for name in _last_first(run):
         try:
-            found = _load(run, name, policy_only)
+            checkpoint = _load(run, name, policy_only)
         except CheckpointError as error:
             damage.append(error)
             notes.append(f"checkpoint passed over: {error.where}: {error.message}")
@@ -117,7 +117,7 @@ def _load_last(run: Run, policy_only: bool) -> Checkpoint:
         else:
             if notes:
                 notes.append(f"checkpoint {name} was loaded instead")
-            return replace(found, notes=tuple(notes))
+            return replace(checkpoint, notes=tuple(notes))
     if damage:
         raise damage[0]
     raise UnknownRunError(f"run {run.id} has no checkpoint: none has been saved yet.")
@@ -171,9 +171,8 @@ def _trainer(place: Path, meta: dict[str, Any]) -> "tuple[Arrays, dict[str, Any]
     try:
         state = from_exact(parse_json(raw, exact=True))
     except (ValueError, TypeError, RecursionError) as error:
-        raise CheckpointError(
-            "the file does not hold a trainer's state.", where=str(place / STATE)
-        ) from error
+        message = "the file does not hold a trainer's state."
+        raise CheckpointError(message, where=str(place / STATE)) from error
     if not isinstance(state, dict):
         raise CheckpointError("the file does not hold a JSON object.", where=str(place / STATE))
     return arrays, state

@@ -1,7 +1,7 @@
-"""The logbook: what somebody expected, changed, saw and concluded; `logbook.jsonl` beside the runs.
+"""The logbook, `logbook.jsonl` beside the runs: hypotheses, changes, results and verdicts.
 
-People and agents append to it (`gymsolve log add`, the MCP tool), so that the next one does not repeat what
-failed. Entries are text and are never interpreted.
+People and agents append to it (`gymsolve log add`, the MCP tool), so that others do not repeat failed
+experiments. Entries are text and are never interpreted.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from gymsolve.runs.files import make_folder
 from gymsolve.runs.records import append_record, iterate_records, read_records
 from gymsolve.runs.run import now
-from gymsolve.runs.schema import LOG_ENTRY, find_fault
+from gymsolve.runs.schema import LOG_ENTRY, fitting
 from gymsolve.runs.summary import runs_folder
 
 Verdict = Literal["confirmed", "refuted", "open"]
@@ -22,24 +22,24 @@ _FILE = "logbook.jsonl"
 
 @dataclass(frozen=True)
 class LogEntry:
-    """One entry; parts that nobody filled in are empty."""
+    """One entry; fields that were not filled in are empty."""
 
     time: str
     by: str
-    """Who wrote it: a person's or an agent's name."""
+    """The name of the person or agent that wrote it."""
     note: str
     hypothesis: str
     change: str
-    """What was changed to find out, such as `algo.gamma=0.98`."""
+    """The change that tests the hypothesis, such as `algo.gamma=0.98`."""
     result: str
     verdict: Verdict
-    """What became of the hypothesis."""
+    """The verdict on the hypothesis."""
     runs: list[str]
     """Ids of the runs that it is about."""
 
 
 def append_entry(base: Path | str | None, entry: LogEntry) -> None:
-    """Add one entry; nothing that is there is ever changed."""
+    """Append an entry."""
     append_record(make_folder(runs_folder(base)) / _FILE, vars(entry))
 
 
@@ -58,21 +58,17 @@ def make_entry(
 
 
 def read_entries(base: Path | str | None) -> tuple[list[LogEntry], list[str]]:
-    """All entries, oldest first, and what could not be read."""
-    found = read_records(runs_folder(base) / _FILE, _fits)
-    return [LogEntry(**_known(row)) for row in found.rows], found.problems
+    """All entries, oldest first, and sentences about lines that could not be read."""
+    rows, problems = read_records(runs_folder(base) / _FILE, fitting(LOG_ENTRY))
+    return [_entry(row) for row in rows], problems
 
 
 def entries_about(base: Path, run: str) -> list[LogEntry]:
     """Entries about one run, oldest first."""
-    rows = iterate_records(base / _FILE, _fits)
-    return [LogEntry(**_known(row)) for row in rows if run in row["runs"]]
+    rows = iterate_records(base / _FILE, fitting(LOG_ENTRY))
+    return [_entry(row) for row in rows if run in row["runs"]]
 
 
-def _fits(row: Any) -> bool:
-    return find_fault(row, LOG_ENTRY) is None
-
-
-def _known(row: dict[str, Any]) -> dict[str, Any]:
-    """The fields of today; later versions may write more."""
-    return {name: row[name] for name in LOG_ENTRY}
+def _entry(row: dict[str, Any]) -> LogEntry:
+    """An entry from its line; later versions may write more fields."""
+    return LogEntry(**{name: row[name] for name in LOG_ENTRY})

@@ -6,24 +6,20 @@ checksums, and a file that no checkpoint needs any more is deleted.
 """
 
 import hashlib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import CheckpointError
-from gymsolve.runs.files import sync_folder
+from gymsolve.runs.files import sync_folder, write_synced
 
 
 def write_part_file(folder: Path, name: str, data: bytes) -> None:
     """Write a file under its name only when it is complete and on the disk."""
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / f".new-{name}"
-    with fresh.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    write_synced(fresh, data)
     fresh.rename(folder / name)
     sync_folder(folder)
 
@@ -34,7 +30,7 @@ def seal_part_files(folder: Path, needed: Mapping[str, Sequence[str]]) -> dict[s
 
 
 def verify_part_files(folder: Path, sealed: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
-    """Names by part, once every file is there and is what was saved."""
+    """Names of files by part; a missing or damaged file is an error."""
     for names in sealed.values():
         for name, expected in names.items():
             path = folder / Path(name).name

@@ -1,7 +1,6 @@
-"""The process behind a run: who it is, what it runs on, and whether it still lives.
+"""The process that trains a run: its identity, its versions, and whether it is alive.
 
-A process id alone is not an identity, since ids are used again; together with the boot and the
-moment the process started it is.
+Process ids are used again; together with the boot and the start time, they identify a process.
 """
 
 import os
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 SILENT_SECONDS = 1800.0
-"""A run of another machine that wrote nothing for this long is taken for dead."""
+"""A run of another machine that wrote nothing for this long counts as dead."""
 
 
 def identity(pid: int | None = None) -> dict[str, Any]:
@@ -23,14 +22,14 @@ def identity(pid: int | None = None) -> dict[str, Any]:
 
 
 def is_here(info: dict[str, Any]) -> bool:
-    """Whether a run names this machine."""
+    """The process of a run is on this machine."""
     return bool(info["host"] == platform.node())
 
 
 def is_alive(info: dict[str, Any], folder: Path) -> bool:
-    """Whether the process that a run names is still there."""
+    """The process of a run is alive."""
     if not is_here(info) or sys.platform == "win32":
-        # Its processes cannot be seen from here, but what it writes can.
+        # Processes of another machine cannot be seen from here, but their files can.
         return time.time() - _last_write(folder) < SILENT_SECONDS
     if info["process_start"] is not None:
         return bool(_process_start(info["pid"]) == info["process_start"])
@@ -44,16 +43,16 @@ def is_alive(info: dict[str, Any], folder: Path) -> bool:
 
 
 def versions() -> dict[str, str | None]:
-    """Versions of what decides a run's numbers, without importing any of it."""
+    """Versions of Python and of the packages that decide a run's numbers; none is imported."""
     from importlib.metadata import PackageNotFoundError, version  # slow to import, used once per run
 
-    found: dict[str, str | None] = {"python": platform.python_version()}
+    versions: dict[str, str | None] = {"python": platform.python_version()}
     for package in ("gymsolve", "torch", "numpy", "gymnasium"):
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
-            found[package] = None
-    return found
+            versions[package] = None
+    return versions
 
 
 def git_commit() -> str | None:

@@ -1,11 +1,10 @@
 """Lines of JSON that are only ever appended: metrics, events, the log.
 
 One call writes a line while the file is locked. The next append drops what a crash left of a line, and
-readers skip anything damaged and say so. Appends are not synced one by one: a killed process loses nothing, a
+readers skip and report damaged lines. Appends are not synced one by one: a killed process loses nothing, a
 power cut may lose the last seconds.
 
-Files are read line by line. A very long one is thinned: lines that are left out are not even parsed, so a
-reader's time and memory depend on what it shows and hardly on how long a run was.
+Files are read line by line. A very long one is thinned: most of its lines are not even parsed.
 """
 
 import os
@@ -30,7 +29,7 @@ _TAIL = 1 << 16
 
 
 class Records(NamedTuple):
-    """What a file of records holds, and what in it could not be read."""
+    """The records of a file, and sentences about lines that could not be read."""
 
     rows: list[dict[str, Any]]
     problems: list[str]
@@ -51,14 +50,14 @@ def _anything(record: Mapping[str, Any]) -> bool:
 
 
 def read_records(path: Path, fits: Fits = _anything) -> Records:
-    """All readable records in order that are as they should be; no file means none yet."""
+    """All valid records in order; none where there is no file."""
     return _read(path, 1, (), fits)
 
 
 def read_thinned(path: Path, most: int, keep: Sequence[bytes], fits: Fits = _anything) -> Records:
-    """Like `read_records`, but of a file with more than `most` lines only about so many, evenly spread.
+    """Like `read_records`, but only about `most` records, evenly spread, of a longer file.
 
-    Besides those come the newest one and, unless they are too many, all lines with a text of `keep` in them.
+    The newest record is always among them, and so are, unless they are too many, lines with a text of `keep`.
     """
     total = count_records(path)
     if total <= most:
@@ -98,7 +97,7 @@ def _take(records: Records, place: str, line: bytes, fits: Fits) -> None:
 
 
 def iterate_records(path: Path, fits: Fits = _anything) -> Iterator[dict[str, Any]]:
-    """All readable records in order, one at a time, however many there are."""
+    """All valid records in order, one at a time."""
     return (record for line in _lines(path) if (record := parse_record(line)) is not None and fits(record))
 
 
@@ -134,7 +133,7 @@ def lines_from(path: Path, start: int) -> Iterator[bytes]:
 
 
 def sample_records(path: Path, most: int, fits: Fits = _anything) -> list[Record]:
-    """Records at evenly spaced bytes, the first and the newest among them; the rest is not even read."""
+    """Records at evenly spaced bytes, the first and the newest among them; others are not read."""
     if path.is_symlink() or not path.exists():
         return []
     with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
@@ -154,9 +153,9 @@ def sample_records(path: Path, most: int, fits: Fits = _anything) -> list[Record
 
 
 def split_records(path: Path, discarded: Path, beyond: Callable[[dict[str, Any]], bool]) -> int:
-    """Move records that are `beyond` something from one file to another; returns how many.
+    """Move records for which `beyond` is true to another file; returns how many.
 
-    They reach `discarded` first: a crash in between leaves a record twice, never nowhere.
+    They are written to `discarded` first: a crash in between leaves a record twice and loses none.
     """
     if not any(beyond(record) for record in iterate_records(path)):
         return 0
@@ -167,7 +166,7 @@ def split_records(path: Path, discarded: Path, beyond: Callable[[dict[str, Any]]
         if record is not None and beyond(record):
             dropped.append(record)
         elif record is not None or line.endswith(b"\n"):
-            # Damaged lines too: they stay, and are reported, where they were found.
+            # Damaged lines stay too, and are reported where they are.
             kept.append(line.rstrip(b"\n") + b"\n")
     for record in dropped:
         append_record(discarded, record)
@@ -182,7 +181,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def parse_record(line: bytes) -> dict[str, Any] | None:
-    """The object in a line; None where it is none."""
+    """The object in a line; None for anything else."""
     try:
         record = parse_json(line)
     except ValueError:  # covers bytes that are not UTF-8
@@ -219,7 +218,7 @@ def _write(descriptor: int, data: bytes, size: int) -> None:
 
 
 def _mend_last_line(descriptor: int, size: int) -> tuple[int, bytes]:
-    """Cut off a torn last line; returns the new size and what the line before still lacks."""
+    """Cut off a torn last line; returns the new size, and the newline where only that is missing."""
     os.lseek(descriptor, size - 1, os.SEEK_SET)
     if os.read(descriptor, 1) == b"\n":
         return size, b""

@@ -1,4 +1,4 @@
-"""How people name runs and checkpoints: ids, parts of ids, paths, `@last`, `@best`, `RUN@120000`."""
+"""References to runs and checkpoints: ids, parts of ids, paths, `@last`, `@best`, `RUN@120000`."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +19,7 @@ _SHOWN = 5
 
 
 def split_ref(ref: str) -> tuple[str, str | None]:
-    """`RUN@best`, `RUN@last`, `RUN@120000`, `RUN@stage-easy` or `@last@best` as run and checkpoint.
-
-    Plain runs have None.
-    """
+    """Split `RUN@best`, `RUN@120000`, `RUN@stage-easy` or `@last@best`; a plain run has no checkpoint."""
     run, at, checkpoint = ref.rpartition("@")
     if not at or (not run and not checkpoint.replace("_", "").isdecimal()) or os.sep in checkpoint:
         return ref, None  # a plain run, `@last`, `@best:ENV`, or a path with an @ in it
@@ -30,18 +27,16 @@ def split_ref(ref: str) -> tuple[str, str | None]:
         raise UnknownRunError(
             f"'{ref}' names a checkpoint but no run.", hint=f"Write RUN{ref} or {LAST}{ref}"
         )
-    if checkpoint in ("best", "last") or checkpoint.replace("_", "").isdecimal():
+    staged = checkpoint.startswith(STAGE) and len(checkpoint) > len(STAGE)
+    if staged or checkpoint in ("best", "last") or checkpoint.replace("_", "").isdecimal():
         return run, checkpoint
-    if checkpoint.startswith(STAGE) and len(checkpoint) > len(STAGE):
-        return run, checkpoint
-    near = (
-        did_you_mean(checkpoint, ("best", "last")) or "Use best, last, a number of env steps or stage-NAME."
-    )
-    raise UnknownRunError(f"'{ref}': there is no checkpoint called '{checkpoint}'.", hint=near)
+    near = did_you_mean(checkpoint, ("best", "last"))
+    hint = near or "Use best, last, a number of env steps or stage-NAME."
+    raise UnknownRunError(f"'{ref}': there is no checkpoint called '{checkpoint}'.", hint=hint)
 
 
 def checkpoint_ref(run: Run, checkpoint: str | None) -> str | Run:
-    """What names a checkpoint of a run that was found; the run itself where none is named."""
+    """A reference to a checkpoint of a run; the run itself where no checkpoint is named."""
     if checkpoint is None:
         return run
     if os.sep in checkpoint:  # it would be part of a path
@@ -55,8 +50,8 @@ def find_run(ref: str, base: Path | str | None = None) -> Run:
     `@last` is the run started or resumed most recently. `@best:ENV` is the run of that environment
     (or recipe name) whose best checkpoint has the highest mean reward, the newest of equals; plain
     `@best` means the environment of `@last`, as rewards of different ones do not compare. Anything
-    else is a path, an id, or a part of an id that occurs in no other. Trials of other runs go by their
-    id alone: the first three never name one, and a part of an id only if it fits no other run.
+    else is a path, an id, or a part of an id that occurs in no other. `@last` and `@best` never name a trial
+    of another run, and a part of an id does so only if it fits no other run.
     """
     folder = runs_folder(base)
     if ref == LAST:
@@ -72,26 +67,24 @@ def find_run(ref: str, base: Path | str | None = None) -> Run:
         return open_run(ref)
     part = slug(ref).lower()
     prefixed = [name for name in ids if part and name.lower().startswith(part)]
-    fitting = prefixed or [name for name in ids if part and part in name.lower()]
-    if len(fitting) > 1:
-        fitting = [name for name in fitting if not summarize(folder / name).is_trial] or fitting
-    if len(fitting) == 1:
-        return open_run(folder / fitting[0])
-    if fitting:
-        more = f" and {len(fitting) - _SHOWN} more" if len(fitting) > _SHOWN else ""
-        raise UnknownRunError(
-            f"'{ref}' fits {len(fitting)} runs: {', '.join(fitting[:_SHOWN])}{more}.",
-            hint="Write more of the id.",
-        )
+    matches = prefixed or [name for name in ids if part and part in name.lower()]
+    if len(matches) > 1:
+        matches = [name for name in matches if not summarize(folder / name).is_trial] or matches
+    if len(matches) == 1:
+        return open_run(folder / matches[0])
+    if matches:
+        more = f" and {len(matches) - _SHOWN} more" if len(matches) > _SHOWN else ""
+        listed = f"{', '.join(matches[:_SHOWN])}{more}"
+        raise UnknownRunError(f"'{ref}' fits {len(matches)} runs: {listed}.", hint="Write more of the id.")
     raise _unknown(ref, ids, folder)
 
 
 def select_runs(
     words: Sequence[str], base: Path | str | None = None, limit: int | None = None, *, trials: bool = False
 ) -> list[Run]:
-    """The runs that some words name, then those that fit all other words, as `list_runs` takes these.
+    """Runs that single words name, then runs that match all other words together (`list_runs`).
 
-    Named runs come as they were named. Of the others the newest ones are taken, the oldest of them first.
+    Named runs keep the order of their words. Of the matching runs the newest `limit` follow, oldest first.
     """
     folder, named, query = runs_folder(base), [], []
     for word in words:
@@ -105,29 +98,29 @@ def select_runs(
                 raise
             query.append(word)  # part of several ids, of a name or of a group
     fitting = list_runs(folder, " ".join(query), trials=trials) if query else []
-    others = [open_run(folder / summary.id) for summary in fitting if summary.status != "damaged"][:limit]
-    if query and not others:
+    matches = [open_run(folder / run.id) for run in fitting if run.status != "damaged"][:limit]
+    if query and not matches:
         raise UnknownRunError(
             f"no run in {folder} fits '{' '.join(query)}'.", hint="List the runs with: gymsolve runs"
         )
-    return list({run.id: run for run in (*named, *reversed(others))}.values())
+    return list({run.id: run for run in (*named, *reversed(matches))}.values())
 
 
 def needed_reward(run: Run) -> float | None:
-    """The mean reward at which a run counts as solved; known from its start on."""
+    """The mean reward at which a run counts as solved."""
     return choose_threshold(run.info(), run.config_json()["config"], lambda: run.read_events().rows)
 
 
 def choose_threshold(
     info: Mapping[str, Any], config: Mapping[str, Any], events: Callable[[], Sequence[Mapping[str, Any]]]
 ) -> float | None:
-    """The same from the contents of a run's files; `events` are read only where no other file knows."""
+    """`needed_reward` from the contents of a run's files; `events` are read only if necessary."""
     if config.get("solved_by", "return") != "return":
         return None
-    known = [config.get("solved_at"), (info.get("result") or {}).get("threshold")]
-    if known == [None, None]:
-        known += [row.get("threshold") for row in events() if row.get("kind") == "started"]
-    return next((float(bar) for bar in known if isinstance(bar, int | float)), None)
+    bars = [config.get("solved_at"), (info.get("result") or {}).get("threshold")]
+    if bars == [None, None]:
+        bars += [row.get("threshold") for row in events() if row.get("kind") == "started"]
+    return next((float(bar) for bar in bars if isinstance(bar, int | float)), None)
 
 
 def best_reward(run: Run) -> float | None:
@@ -191,8 +184,8 @@ def _unknown(ref: str, ids: list[str], folder: Path) -> UnknownRunError:
         )
     # People type a run without its time stamp, and without the digits at its end.
     tails = [name.split("-", 2)[-1] for name in ids]
-    known = [*ids, *tails, *(tail.rpartition("-")[0] for tail in tails)]
-    hint = did_you_mean(slug(ref), known) or "List the runs with: gymsolve runs"
+    names = [*ids, *tails, *(tail.rpartition("-")[0] for tail in tails)]
+    hint = did_you_mean(slug(ref), names) or "List the runs with: gymsolve runs"
     return UnknownRunError(f"no run in {folder} is called '{ref}'.", hint=hint)
 
 

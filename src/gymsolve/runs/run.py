@@ -42,16 +42,16 @@ from gymsolve.runs.summary import (
 from gymsolve.runs.trust import trust_run
 
 RUN_ID = re.compile(r"\d{8}-\d{6}-[A-Za-z0-9._-]+-[0-9a-f]{4}")
-"""Time, environment, variant, four digits; how `create_run` names folders."""
+"""The names that `create_run` gives folders: time, environment, variant, four digits."""
 _MOST_RECORDS = 4000
 """Twice what a run writes (`training/records.py`)."""
 _OUTSTANDING = (b'"eval/mean_reward"', b'"train/step_rms"')
-"""Evaluations, and the costly measures that some fifty records of a run hold."""
+"""Marks of records that are kept when a file is thinned: evaluations and costly measurements."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run on disk. Everything is read when asked for, nothing is cached."""
+    """A run on disk; nothing is cached."""
 
     path: Path
 
@@ -60,7 +60,7 @@ class Run:
         return self.path.name
 
     def info(self) -> dict[str, Any]:
-        """`run.json` as it is stored; `summary()` knows what became of the process."""
+        """`run.json` as it is stored; `summary()` also looks at the process."""
         return read_info(self.path)
 
     def summary(self) -> RunSummary:
@@ -112,7 +112,7 @@ class Run:
         result: dict[str, Any] | None = None,
         env_steps: int | None = None,
     ) -> None:
-        """Store how the run stands; `result` and `env_steps` stay as they are when not given."""
+        """Store the status; `result` and `env_steps` stay as they are when not given."""
         info = self.info() | {"status": status, "reason": reason, "updated": now()}
         info["env_steps"] = self.summary().env_steps if env_steps is None else env_steps
         if result is not None:
@@ -121,24 +121,20 @@ class Run:
         try:
             with locked(self.path.parent / LOCK):
                 record_run(self.path)
-        except RunDamagedError as error:  # a week of training does not fail over the copy in the index
+        except RunDamagedError as error:  # the index is a copy: training does not fail over it
             self.log(f"index.json was not updated: {error}")
 
     # ------------------------------------------------------------------------ read by everybody
 
     def read_metrics(self) -> Records:
-        """The records. A null was NaN or infinite when it was measured, and is NaN again here.
-
-        All of them for runs as they are written today. Of longer files, which earlier versions wrote, some
-        thousands: a problem says so.
-        """
+        """All records, with NaN for null; longer files of earlier versions are thinned, with a problem."""
         records = self.read_metrics_raw()
         for row in records.rows:
             _restore_nan(row)
         return records
 
     def read_metrics_raw(self) -> Records:
-        """The same with null where the file has it."""
+        """The records of `read_metrics` with null instead of NaN."""
         return read_thinned(self.path / "metrics.jsonl", _MOST_RECORDS, _OUTSTANDING, is_metrics)
 
     def iterate_metrics(self) -> Iterator[dict[str, Any]]:
@@ -153,7 +149,7 @@ class Run:
     # ------------------------------------------------------------------------- stop and resume
 
     def request_stop(self) -> None:
-        """Ask the training process to stop; it looks between updates."""
+        """Ask the training process to stop; it looks for the request between updates."""
         status = self.status
         if status != "running":
             raise UsageError(f"run {self.id} is not running (it is {status}), so it cannot be stopped.")
@@ -183,7 +179,7 @@ class Run:
             record_run(self.path, last=True)
 
     def change_config(self, config_json: dict[str, Any], provenance: dict[str, Any]) -> None:
-        """Go on with other settings, for the process that claimed the run; an event keeps the old ones."""
+        """Store other settings, for the process that claimed the run; an event keeps the old ones."""
         stored = self.config_json()
         self.append_event("config_changed", previous=stored["config"])
         trust_run(self.id, config_json["env"])
@@ -193,26 +189,28 @@ class Run:
     def rewind(
         self, env_steps: int, *, unknown: Callable[[dict[str, Any]], bool] = lambda record: False
     ) -> int:
-        """Set metrics beyond a checkpoint aside before resuming from it; returns how many.
+        """Move records beyond a checkpoint to `metrics.discarded.jsonl` before a resume; returns how many.
 
-        They are those of later steps, and records that are `unknown` to the checkpoint although they are of
-        earlier ones. They go to `metrics.discarded.jsonl`. Events stay: they tell what happened, in order.
+        They are records of later steps, and earlier ones that are `unknown` to the checkpoint. Events stay.
         """
-        kept, aside = self.path / "metrics.jsonl", self.path / "metrics.discarded.jsonl"
-        return split_records(kept, aside, lambda one: one.get("env_steps", 0) > env_steps or unknown(one))
+
+        def is_beyond(record: dict[str, Any]) -> bool:
+            return record.get("env_steps", 0) > env_steps or unknown(record)
+
+        return split_records(self.path / "metrics.jsonl", self.path / "metrics.discarded.jsonl", is_beyond)
 
 
 def _under_way(run: str, info: dict[str, Any]) -> UsageError:
     if process.is_here(info):
-        told = f"run {run} is being trained by process {info['pid']} on this machine."
-        return UsageError(told, hint=f"Stop it first with: gymsolve stop {run}")
+        message = f"run {run} is being trained by process {info['pid']} on this machine."
+        return UsageError(message, hint=f"Stop it first with: gymsolve stop {run}")
     return UsageError(
         f"run {run} is being trained on another machine, {info['host']!r}, or was copied while it was.",
         hint=f"Stop it there; gymsolve stop {run} reaches it only where both machines share this folder.",
     )
 
 
-def create_run(  # noqa: PLR0913 - what a run is told of itself
+def create_run(  # noqa: PLR0913 - the facts of a run
     base: Path | str | None,
     *,
     name: str,
@@ -292,7 +290,7 @@ def _restore_nan(row: dict[str, Any]) -> None:
 
 
 def _last_sign(folder: Path, summary: RunSummary) -> datetime:
-    """When a run ended: its last status, or, if nobody was left to store one, its last metrics."""
+    """The end of a run: its last change of status, or its last metrics if the process just died."""
     updated = datetime.fromisoformat(summary.updated)
     metrics = folder / "metrics.jsonl"
     if summary.status != "crashed" or not metrics.exists():

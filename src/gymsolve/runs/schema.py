@@ -1,8 +1,7 @@
-"""What the files of a run must hold: the type and range of every field that somebody reads.
+"""The type and range of every field that is read from the files of a run.
 
-A run may be damaged, or come from anybody. Readers check what they have read here, once, and then rely on
-it. Settings are checked elsewhere (`recipes/validation.py`), and so is the state inside checkpoints, by its
-owners.
+A run may be damaged, or come from anybody, so readers check each file once. Settings are checked elsewhere
+(`recipes/validation.py`), and the state inside checkpoints by its owners.
 """
 
 import math
@@ -12,11 +11,11 @@ from typing import Any, NamedTuple
 
 _LARGEST = 1 << 63
 _DEEPEST = 64
-"""Levels of nesting; what gymsolve writes has some ten."""
+"""The most levels of nesting; files of gymsolve have some ten."""
 
 
 class Field(NamedTuple):
-    """What a field may be, and how to say so."""
+    """A check of a field's value, and a description of valid values."""
 
     fits: Callable[[Any], bool]
     words: str
@@ -33,7 +32,7 @@ Fields = Mapping[str, Field]
 
 
 def find_fault(data: Mapping[str, Any], fields: Fields) -> str | None:
-    """What is wrong with an object, as the rest of a sentence; None if nothing is."""
+    """The first fault of an object, as the rest of a sentence; None without one."""
     for name, field in fields.items():
         if name not in data:
             if field.needed:
@@ -44,12 +43,12 @@ def find_fault(data: Mapping[str, Any], fields: Fields) -> str | None:
 
 
 def is_steps(name: str) -> bool:
-    """Is this the name of a checkpoint: a number of steps as Python would write it?"""
+    """The name is that of a checkpoint: a number of steps as Python writes it."""
     return name.isascii() and name.isdecimal() and len(name) < 19 and str(int(name)) == name
 
 
 def is_metrics(row: Mapping[str, Any]) -> bool:
-    """Is this a record of metrics: numbers and nulls, with the step they belong to? Remarks may be text."""
+    """The row is a record of metrics: numbers and nulls, with `env_steps`; remarks may be text."""
     if not _NUMBERS.issuperset(map(type, row.values())):
         others = [name for name, value in row.items() if type(value) not in _NUMBERS]
         if any("/" in name or name in _POSITION or not _is_text(row[name]) for name in others):
@@ -60,7 +59,7 @@ def is_metrics(row: Mapping[str, Any]) -> bool:
 
 
 def is_shallow(data: Any) -> bool:
-    """Is plain data free of deep nesting, of integers beyond 64 bits and of 1e999? Readers would stumble."""
+    """The data has no deep nesting, no integers beyond 64 bits and no 1e999."""
     level = [data]
     for _ in range(_DEEPEST + 1):  # level by level: a table of runs asks this of every file
         inner: list[Any] = []
@@ -100,7 +99,7 @@ def _is_text(value: Any) -> bool:
 
 
 def is_moment(value: Any) -> bool:
-    """Is this a time as `now` writes it?"""
+    """The value is a time as `now` writes it."""
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
@@ -108,29 +107,32 @@ def is_moment(value: Any) -> bool:
     return moment is not None and moment.tzinfo is not None and moment.year >= 1970
 
 
-def _is_list_of_text(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
 def _is_table_of_text(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, str | None) for one in value.values())
+    return isinstance(value, dict) and all(isinstance(text, str | None) for text in value.values())
 
 
 def _is_table_of_numbers(value: Any) -> bool:
-    known = isinstance(value, dict)
-    return known and all(one is None or isinstance(one, bool) or _is_number(one) for one in value.values())
+    if not isinstance(value, dict):
+        return False
+    return all(isinstance(number, bool | None) or _is_number(number) for number in value.values())
 
 
 def _is_file_list(value: Any) -> bool:
     entries = value.values() if isinstance(value, dict) else [None]
-    return all(
-        isinstance(one, dict) and _is_count(one.get("size")) and _is_text(one.get("sha256"))
-        for one in entries
-    )
+    return all(map(fitting({"size": _COUNT, "sha256": _TEXT}), entries))
 
 
-def _object(fields: Fields) -> Callable[[Any], bool]:
+def fitting(fields: Fields) -> Callable[[Any], bool]:
+    """A check that a value is an object with these fields."""
     return lambda value: isinstance(value, dict) and find_fault(value, fields) is None
+
+
+def _word_of(*words: str) -> Callable[[Any], bool]:
+    return lambda value: value in words
+
+
+def _list_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(check, value))
 
 
 def _shown(value: Any) -> str:
@@ -145,11 +147,10 @@ _WHOLE = Field(_is_whole, "a whole number")
 _NUMBER = Field(_is_number, "a number")
 _FLAG = Field(lambda value: isinstance(value, bool), "true or false")
 _MOMENT = Field(is_moment, "a time such as 2026-01-02T03:04:05+00:00")
-_WORDS = Field(_is_list_of_text, "a list of words").optional()
+_LIST_OF_WORDS = Field(_list_of(_is_text), "a list of words")
+_WORDS = _LIST_OF_WORDS.optional()
 _TABLE = Field(lambda value: isinstance(value, dict), "an object")
-_STATUS = Field(
-    lambda value: value in ("running", "finished", "solved", "stopped", "crashed"), "the status of a run"
-)
+_STATUS = Field(_word_of("running", "finished", "solved", "stopped", "crashed"), "the status of a run")
 _RESULT = {
     "solved": _FLAG.optional(),
     **{name: _NUMBER.or_none().optional() for name in ("mean_reward", "threshold", "seconds")},
@@ -161,9 +162,9 @@ INFO: Fields = {
     "status": _STATUS,
     "reason": _TEXT.or_none(),
     "env_steps": _COUNT,
-    "result": Field(_object(_RESULT), "the result of a run").or_none(),
+    "result": Field(fitting(_RESULT), "the result of a run").or_none(),
     **dict.fromkeys(("created", "updated"), _MOMENT),
-    "parent": Field(_object(_PARENT), "a run and a checkpoint").or_none(),
+    "parent": Field(fitting(_PARENT), "a run and a checkpoint").or_none(),
     "seed": _WHOLE.or_none(),
     "steps": _COUNT.or_none(),
     "pid": _COUNT,
@@ -176,43 +177,34 @@ INFO: Fields = {
 
 CONFIG: Fields = {
     "name": _TEXT.optional(),
-    "config": Field(lambda value: isinstance(value, dict), "the settings"),
+    "config": _TABLE._replace(words="the settings"),
     "provenance": Field(_is_table_of_text, "names with sources"),
 }
-"""`config.json`, but for what the settings are."""
+"""`config.json`, without the settings themselves."""
 
 EVENT: Fields = {
     "time": _MOMENT,
     "kind": _NAME,
     "env_steps": _COUNT.or_none().optional(),
-    **dict.fromkeys(
-        ("text", "status", "reason", "engine", "backend", "id", "checkpoint"), _TEXT.or_none().optional()
-    ),
-    "kernels": _TEXT.or_none().optional(),
-    "bad": Field(lambda value: isinstance(value, dict), "a description of a number").or_none().optional(),
+    **dict.fromkeys(("text", "status", "reason", "id", "checkpoint"), _TEXT.or_none().optional()),
+    **dict.fromkeys(("engine", "backend", "kernels"), _TEXT.or_none().optional()),
+    "bad": _TABLE._replace(words="a description of a number").or_none().optional(),
 }
 """A line of `events.jsonl`."""
 
-_CHANGE = {
-    "path": _TEXT,
-    "advice": _TEXT,
-    "move": Field(lambda value: value in ("up", "down", "set"), "up, down or set"),
-}
+_CHANGE = {"path": _TEXT, "advice": _TEXT, "move": Field(_word_of("up", "down", "set"), "up, down or set")}
 
 ALERT: Fields = {
-    **dict.fromkeys(
-        ("id", "title", "metric", "sign", "remark", "meaning", "cause", "instead", "effect"), _TEXT
-    ),
-    "severity": Field(lambda value: value in ("info", "warn", "error"), "info, warn or error"),
+    **dict.fromkeys(("id", "title", "metric", "sign", "remark", "meaning"), _TEXT),
+    **dict.fromkeys(("cause", "instead", "effect"), _TEXT),
+    "severity": Field(_word_of("info", "warn", "error"), "info, warn or error"),
     **dict.fromkeys(("signal", "step", "onset", "count", "steps"), _COUNT),
     "share": _NUMBER,
     **dict.fromkeys(("value", "threshold", "seconds", "aim"), _NUMBER.or_none()),
     "since": _COUNT.or_none(),
     **dict.fromkeys(("active", "ended"), _FLAG),
     "bad": _TABLE.or_none(),
-    "changes": Field(
-        lambda value: isinstance(value, list) and all(map(_object(_CHANGE), value)), "changes of settings"
-    ),
+    "changes": Field(_list_of(fitting(_CHANGE)), "changes of settings"),
 }
 """An alert in an event."""
 
@@ -231,10 +223,7 @@ META: Fields = {
 }
 """`meta.json` of a checkpoint."""
 
-_PLAYED = Field(
-    lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
-    "a list of episodes",
-)
+_PLAYED = Field(_list_of(_TABLE.fits), "a list of episodes")
 
 VIDEO: Fields = {
     **dict.fromkeys(("run", "checkpoint", "policy_sha256"), _TEXT.optional()),
@@ -245,49 +234,45 @@ VIDEO: Fields = {
 }
 """`videos/<name>.json`."""
 
-_KINDS = ("u1", "i4", "i8", "f4", "f8", "S64")
+_SIZES = Field(_list_of(lambda size: _is_count(size) and 0 < size < 1 << 24), "sizes")
+_ROW_FIELD = {
+    "name": _TEXT,
+    "kind": Field(_word_of("u1", "i4", "i8", "f4", "f8", "S64"), "the kind of a field"),
+    "shape": _SIZES,
+}
 
 
 def _is_row(value: Any) -> bool:
-    """Fields of a row: names that occur once, known kinds, shapes that somebody could hold."""
-    if not isinstance(value, list) or not 0 < len(value) < 1000:
+    """The value lists the fields of a row: unique names, known kinds, shapes of a sensible size."""
+    if not _list_of(fitting(_ROW_FIELD))(value) or not 0 < len(value) < 1000:
         return False
-    sound = all(
-        isinstance(one, dict)
-        and _is_text(one.get("name"))
-        and one.get("kind") in _KINDS
-        and isinstance(one.get("shape"), list)
-        and all(_is_count(size) and 0 < size < 1 << 24 for size in one["shape"])
-        for one in value
-    )
-    return sound and len({one["name"] for one in value}) == len(value)
+    return len({field["name"] for field in value}) == len(value)
 
-
-_ONE_OF_STATES = Field(lambda value: value in ("playing", "whole", "stopped"), "a state of an episode")
 
 INSPECTION: Fields = {
     **dict.fromkeys(("key", "run", "checkpoint", "env_id", "host"), _NAME),
     "policy_sha256": _TEXT,
     "task": _NAME.optional(),
-    "state": _ONE_OF_STATES,
+    "state": Field(_word_of("playing", "whole", "stopped"), "a state of an episode"),
     "created": _MOMENT,
     "pid": _COUNT,
     "process_start": _TEXT.or_none(),
     "env_steps": _COUNT,
     "seed": _WHOLE,
     **dict.fromkeys(("deterministic", "camera"), _FLAG),
-    "role": Field(lambda value: value in ("train", "eval"), "train or eval"),
+    "role": Field(_word_of("train", "eval"), "train or eval"),
     "fields": Field(_is_row, "the fields of a row"),
     **dict.fromkeys(("spec", "credit"), _TABLE),
-    "action_names": Field(_is_list_of_text, "a list of words"),
+    "action_names": _LIST_OF_WORDS,
     "obs_names": Field(
-        lambda value: isinstance(value, dict) and all(map(_is_list_of_text, value.values())), "lists of words"
+        lambda value: isinstance(value, dict) and all(map(_LIST_OF_WORDS.fits, value.values())),
+        "lists of words",
     ),
     "frame_stack": Field(lambda value: _is_count(value) and 0 < value < 1000, "a number of frames"),
     "notes": _WORDS,
     "length": _COUNT.optional(),
     **dict.fromkeys(("return", "shaped_return"), _NUMBER.or_none().optional()),
-    "end": Field(lambda value: value in ("terminated", "truncated", "cut"), "how an episode ends").optional(),
+    "end": Field(_word_of("terminated", "truncated", "cut"), "how an episode ends").optional(),
 }
 """`inspections/<name>/inspection.json`."""
 
@@ -301,7 +286,13 @@ REVIEW: Fields = {
 LOG_ENTRY: Fields = {
     "time": _MOMENT,
     **dict.fromkeys(("by", "note", "hypothesis", "change", "result"), _TEXT),
-    "verdict": Field(lambda value: value in ("confirmed", "refuted", "open"), "a verdict"),
-    "runs": Field(_is_list_of_text, "ids of runs"),
+    "verdict": Field(_word_of("confirmed", "refuted", "open"), "a verdict"),
+    "runs": _LIST_OF_WORDS._replace(words="ids of runs"),
 }
 """A line of `logbook.jsonl`."""
+
+GROUP: Fields = {
+    "seeds": Field(_list_of(lambda seed: isinstance(seed, int)), "seeds"),
+    "words": _LIST_OF_WORDS,
+}
+"""`groups/<id>.json`, without its id."""

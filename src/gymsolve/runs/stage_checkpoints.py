@@ -1,7 +1,7 @@
-"""Which checkpoint is the master of a curriculum's stage: the weights at its end.
+"""Checkpoints with the weights at the end of each stage of a curriculum.
 
-Beside `best` and `last` there is a pointer `stage-<name>` for each stage that has ended; the one of the last
-stage, which never does, names its best weights. `RUN@stage-<name>` names it.
+Beside `best` and `last` there is a pointer `stage-<name>` for each stage that has ended; that of the last
+stage, which never ends, names its best weights. `RUN@stage-<name>` refers to it.
 """
 
 from gymsolve.runs.checkpoints import find_place, list_checkpoints, pointed
@@ -9,7 +9,7 @@ from gymsolve.runs.files import os_errors, replace_text
 from gymsolve.runs.run import Run
 
 STAGE = "stage-"
-"""How such a pointer begins."""
+"""The prefix of such a pointer."""
 
 
 def mark_stage(run: Run, stage: str, name: str) -> None:
@@ -23,15 +23,15 @@ def find_masters(run: Run) -> dict[str, str]:
     folder, there = run.path / "checkpoints", set(list_checkpoints(run))
     if not there:
         return {}
-    found = {path.name: pointed(run, path.name) for path in folder.glob(f"{STAGE}*") if path.is_file()}
-    known = {
-        key.removeprefix(STAGE): name for key, name in found.items() if name in there and name is not None
+    pointers = [path.name for path in folder.glob(f"{STAGE}*") if path.is_file()]
+    masters = {
+        key.removeprefix(STAGE): name for key in pointers if (name := pointed(run, key)) in there and name
     }
-    return dict(sorted(known.items(), key=lambda one: (int(one[1]), one[0])))
+    return dict(sorted(masters.items(), key=lambda master: (int(master[1]), master[0])))
 
 
 def drop_stages_after(run: Run, env_steps: int) -> None:
-    """Forget masters beyond a checkpoint that training goes on from: those steps never happened."""
+    """Remove pointers beyond the checkpoint from which training goes on."""
     folder = run.path / "checkpoints"
     with os_errors(folder):
         for path in folder.glob(f"{STAGE}*"):

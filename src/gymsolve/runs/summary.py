@@ -1,7 +1,6 @@
 """The summary of a run that lists show, read from its folder alone.
 
-`run.json` holds what was true when it was last written; whether the run still runs, and how far it
-has come, is looked up when asked.
+`run.json` holds the state as of its last change; whether the run still runs, and its steps, are looked up.
 """
 
 import os
@@ -20,7 +19,7 @@ SCHEMA_VERSION = 1
 Status = Literal["running", "finished", "solved", "stopped", "crashed", "damaged"]
 """`damaged` is never stored: it is a run whose `run.json` cannot be read."""
 SILENT = "the process ended without a word"
-"""The reason of a run whose process is gone, and left none."""
+"""The reason of a run whose process is gone without a reason."""
 STATUSES: tuple[str, ...] = get_args(Status)
 
 
@@ -47,7 +46,7 @@ class RunSummary:
 
     @property
     def is_trial(self) -> bool:
-        """It tried something for another run, which it is listed with."""
+        """The run is a trial of a remedy for another run."""
         return (self.parent or {}).get("kind") == "trial"
 
     @property
@@ -60,27 +59,24 @@ class RunSummary:
 
 
 def runs_folder(base: Path | str | None = None) -> Path:
-    """Where runs live: the argument, else $GYMSOLVE_RUNS, else `runs` in the working directory."""
+    """The folder of the runs: the argument, else $GYMSOLVE_RUNS, else `runs` in the working directory."""
     return Path(base or os.environ.get("GYMSOLVE_RUNS") or "runs")
 
 
 def holds_run(folder: Path) -> bool:
-    """Is this the folder of a run, be it damaged? One without `run.json` was left by a start that never was.
-
-    Nor is it one if its name could steer a terminal.
-    """
+    """The folder holds a run, which may be damaged: it has a `run.json` and a printable name."""
     return folder.name.isprintable() and os.path.lexists(f"{folder}/run.json")
 
 
 def is_event(row: Mapping[str, Any]) -> bool:
-    """Is this a line of `events.jsonl`?"""
+    """The row is a valid line of `events.jsonl`."""
     return find_fault(row, EVENT) is None and is_shallow(row)
 
 
 def read_info(folder: Path) -> dict[str, Any]:
-    """`run.json` of a run, checked to be of a version this code understands, and field by field.
+    """`run.json` of a run, with its version and every field checked.
 
-    Where only the end of the run is told wrongly, its events tell it.
+    Where only fields about the end of the run are wrong, they are taken from its events.
     """
     path = folder / "run.json"
     info = read_json(path)
@@ -95,24 +91,24 @@ def read_info(folder: Path) -> dict[str, Any]:
         )
     fault = find_fault(info, INFO)
     if fault is not None:
-        info |= _told_by_events(folder)
+        info |= _end_in_events(folder)
         fault = find_fault(info, INFO)
     if fault is not None:
         raise RunDamagedError(f"the file {fault}.", where=str(path))
     return info
 
 
-def _told_by_events(folder: Path) -> dict[str, Any]:
-    """How a run ended; nothing where no event says so."""
+def _end_in_events(folder: Path) -> dict[str, Any]:
+    """Fields about the end of a run, from its newest `ended` event; none without one."""
     ends = [row for row in read_records(folder / "events.jsonl", is_event).rows if row["kind"] == "ended"]
     if not ends:
         return {}
-    end = {key: ends[-1].get(key) for key in ("status", "reason", "env_steps")}
-    return {**end, "updated": ends[-1]["time"], "result": None}
+    fields = {key: ends[-1].get(key) for key in ("status", "reason", "env_steps")}
+    return {**fields, "updated": ends[-1]["time"], "result": None}
 
 
 def summarize(folder: Path) -> RunSummary:
-    """The state of a run as of now; damage shows as a status, so that one bad run hides no other."""
+    """The state of a run as of now; damage is a status, so that a bad run does not hide others."""
     try:
         info = read_info(folder)
         fields = {key: info[key] for key in RunSummary.__dataclass_fields__ if key not in ("id", "group")}
@@ -127,7 +123,7 @@ def summarize(folder: Path) -> RunSummary:
 
 
 def _parent(info: dict[str, Any]) -> dict[str, Any] | None:
-    """Where the run comes from; runs of earlier versions tell only by their command that they are trials."""
+    """The parent of a run; in earlier versions, only the command shows that a run is a trial."""
     parent: dict[str, Any] | None = info["parent"]
     if parent is not None and "kind" not in parent and info["command"][1:2] == ["fix"]:
         return parent | {"kind": "trial"}

@@ -1,7 +1,6 @@
 """Arrays as safetensors bytes: no pickle, so loading never runs code from a file.
 
-NumPy and safetensors are imported when arrays are really read or written, because listing runs must
-start fast.
+NumPy and safetensors are imported inside functions, because listing runs must start fast.
 """
 
 import json
@@ -56,9 +55,9 @@ def metadata_in(data: bytes) -> dict[str, str]:
     """The metadata alone: eight bytes of length, then JSON."""
     try:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        found: dict[str, str] = header.get("__metadata__", {})
+        metadata: dict[str, str] = header.get("__metadata__", {})
     except (ValueError, AttributeError, RecursionError) as error:
         raise TensorFormatError("its header is not valid") from error
-    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+    if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
         raise TensorFormatError("its metadata are not text")
-    return found
+    return metadata

@@ -1,4 +1,4 @@
-"""Whether the code that a run names may be imported: every door that builds a run's environments asks here.
+"""Decides whether the code that a run names may be imported; all that build a run's environments ask here.
 
 Code that the user names, on the command line or in a recipe, is imported as it is. Code that a *run* names
 is imported only if the run was made by this user on this machine, or if the user says so: with `--trust`,
@@ -6,8 +6,8 @@ or asked on a terminal. Otherwise a run from elsewhere could execute anything wi
 
 The user's state folder has a list of trusted runs: `$XDG_STATE_HOME/gymsolve/trusted`, by default below
 `~/.local/state`. A line is a digest of a run's id and of all its settings that can lead to an import. A run
-that came from elsewhere is not on it, nor is one whose settings were edited. The folder of a run cannot
-vouch for itself: there is no key to copy, and looking at a run writes nothing into it.
+that came from elsewhere is not on it, nor is one whose settings were edited. A run's own folder holds nothing
+that could make it trusted, and reading a run writes nothing into it.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ def buildable_settings(
 
     before = validate(run.config_json()["config"], f"{run.id}/config.json")
     config, changes = apply_overrides(before, overrides)
-    stored, wanted = (one.env.model_dump(mode="json") for one in (before, config))
+    stored, wanted = (settings.env.model_dump(mode="json") for settings in (before, config))
     foreign = [name for name in code_in(wanted) if name in code_in(stored)]
     if foreign and not _is_trusted(run.id, stored):
         if not trust:
@@ -57,7 +57,7 @@ def buildable_settings(
 
 
 def doubted_code(run: "Run") -> tuple[str, ...]:
-    """The code that a run names and that must not be imported unless the user says so; for a question."""
+    """The code that a run names and that must not be imported unless the user agrees."""
     from gymsolve.recipes import validate
 
     env = validate(run.config_json()["config"], f"{run.id}/config.json").env.model_dump(mode="json")
@@ -65,12 +65,12 @@ def doubted_code(run: "Run") -> tuple[str, ...]:
 
 
 def trust_words(group_id: str, words: Sequence[str]) -> bool:
-    """Enter the words that a group of seeds starts trainings with; False where the list cannot be written."""
+    """Enter the arguments with which a group starts trainings; False where the list cannot be written."""
     return trust_run(group_id, _as_settings(words))
 
 
 def are_trusted_words(group_id: str, words: Sequence[str]) -> bool:
-    """Did this user write these words of a group here? A file among runs may come from anybody."""
+    """This user wrote these arguments of a group here; a file among runs may come from anybody."""
     return _is_trusted(group_id, _as_settings(words))
 
 
@@ -98,7 +98,7 @@ def trust_run(run_id: str, env: Mapping[str, Any]) -> bool:
 
 
 def forget_run(run_id: str) -> None:
-    """Take a run off the list: what is brought from elsewhere under its id need not be that run."""
+    """Take a run off the list: a run of this id that comes from elsewhere may be another one."""
     path = trusted_list()
     lines = [] if path is None else _lines(path)
     kept = [line for line in lines if line.partition(" ")[2] != _plain(run_id)]
@@ -120,7 +120,7 @@ def forget_run(run_id: str) -> None:
 
 
 def note_on_trust(run: "Run") -> list[str]:
-    """What to tell the user who starts a run with code of their own, where the list cannot be written."""
+    """A note for the user who starts a run with code of their own, where the list cannot be written."""
     if not doubted_code(run):
         return []
     place = trusted_list() or "the home folder"
@@ -131,7 +131,7 @@ def note_on_trust(run: "Run") -> list[str]:
 
 
 def trusted_list() -> Path | None:
-    """Where the list is; None for a user without a home."""
+    """The path of the list; None for a user without a home."""
     given = Path(os.environ.get("XDG_STATE_HOME", ""))
     try:
         state = given if given.is_absolute() else Path.home() / ".local" / "state"
@@ -141,7 +141,7 @@ def trusted_list() -> Path | None:
 
 
 def _is_trusted(run_id: str, env: Mapping[str, Any]) -> bool:
-    """Whether a run names no code at all, or is on the list."""
+    """The run names no code at all, or is on the list."""
     if not code_in(env):
         return True
     path = trusted_list()
@@ -150,7 +150,7 @@ def _is_trusted(run_id: str, env: Mapping[str, Any]) -> bool:
 
 
 def _lines(path: Path) -> list[str]:
-    """The list; empty where there is none, or where others could have written it."""
+    """The lines of the list; none where others could have written it."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             facts = os.fstat(file.fileno())
@@ -162,7 +162,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _plain(run_id: str) -> str:
-    """An id as one word of ASCII: the name of a folder could hold a line of the list."""
+    """An id as one word of ASCII, since the name of a folder may hold a newline."""
     return ascii(run_id)[1:-1].replace(" ", "_")
 
 

@@ -1,4 +1,4 @@
-"""A run's videos: `videos/<name>.mp4`, each with `videos/<name>.json` that says what it shows."""
+"""A run's videos: `videos/<name>.mp4`, each described by `videos/<name>.json`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Video:
 
     path: Path
     facts: dict[str, Any]
-    """What the file beside it says; empty when there is none that can be read."""
+    """The contents of the file beside it; empty where it cannot be read."""
 
     @property
     def name(self) -> str:
@@ -31,17 +31,17 @@ class Video:
 
 
 def video_place(run: Run, name: str) -> Path:
-    """Where a video of that name belongs; its folder exists afterwards."""
-    return _folder(run, "videos") / f"{name}.mp4"
+    """The path of a video of that name; its folder exists afterwards."""
+    return make_folder(run.path / "videos") / f"{name}.mp4"
 
 
 def episode_place(run: Run, name: str) -> Path:
-    """Where the data of a recorded episode belongs, likewise."""
-    return _folder(run, "episodes") / f"{name}.npz"
+    """The path of a recorded episode's data; its folder exists afterwards."""
+    return make_folder(run.path / "episodes") / f"{name}.npz"
 
 
 def describe_video(path: Path, facts: dict[str, Any]) -> None:
-    """Write down what a finished video shows."""
+    """Write the description of a finished video."""
     replace_json(path.with_suffix(".json"), {"schema_version": SCHEMA_VERSION, **facts})
 
 
@@ -61,18 +61,14 @@ def list_videos(run: Run) -> list[Video]:
 
 
 def find_best_video(run: Run) -> Video | None:
-    """The video to show of a run: of its best policy, else of the final one, else of the longest trained."""
+    """The video of a run's best policy, else of the final one, else of the longest trained."""
     return choose_video(list_videos(run))
 
 
 def choose_video(videos: Sequence[Video]) -> Video | None:
-    """The same among the videos of a run."""
+    """The best video among those of a run."""
     favourites = [video for video in videos if video.name in _FAVOURITES]
     return next(iter(favourites or videos[-1:]), None)
-
-
-def _folder(run: Run, name: str) -> Path:
-    return make_folder(run.path / name)
 
 
 def _rank(video: Video) -> tuple[int, int, str]:
@@ -84,6 +80,6 @@ def _rank(video: Video) -> tuple[int, int, str]:
 def _facts(path: Path) -> dict[str, Any]:
     try:
         facts = read_json(path.with_suffix(".json"))
-    except RunDamagedError:  # the picture is worth showing without its caption
+    except RunDamagedError:  # show the video without its caption
         return {}
     return facts if find_fault(facts, VIDEO) is None else {}

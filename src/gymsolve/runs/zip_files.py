@@ -1,4 +1,4 @@
-"""A run as one zip file, and back: for places that keep files."""
+"""Packs a run into a zip file, and unpacks it."""
 
 import lzma
 import os
@@ -21,11 +21,11 @@ from gymsolve.runs.summary import read_info, runs_folder
 from gymsolve.runs.trust import forget_run
 
 _LEFT_OUT = ("wandb", "stop")
-"""Files that stay out of the archive: W&B's own copy, and a request to stop that was met."""
+"""Files that are not packed: W&B's own copy, and a request to stop."""
 _UNPACKING = ".unpack-"
 _ENTRIES = 100_000
 _BYTES, _RATIO = 1 << 30, 100
-"""A run of more bytes than this must not be more than so many times as large as its archive."""
+"""A larger run must not have more than so many times the bytes of its archive."""
 _KINDS = (0, stat.S_IFREG, stat.S_IFDIR)
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -62,7 +62,7 @@ def pack_run(run: Run, archive: Path) -> int:
 def unpack_run(archive: Path, base: Path | str | None = None, *, asked: str | None = None) -> Run:
     """Unpack a run among the others; its folder appears only when it is complete. `asked` is its id if known.
 
-    It comes from elsewhere: code that it names needs trust (`trust.py`), also if a run of this id had it.
+    Code that it names is not trusted (`trust.py`), even if a run of this id was.
     """
     folder = runs_folder(base).absolute()
     with os_errors(folder):
@@ -96,7 +96,7 @@ def _belongs(run: Run, path: Path) -> bool:
 
 @contextmanager
 def _workplace(folder: Path) -> Iterator[Path]:
-    """A folder to unpack in; those that killed processes left are removed."""
+    """A folder to unpack in; folders of killed processes are removed."""
     with locked(folder / LOCK):
         for old in folder.glob(f"{_UNPACKING}*"):
             if _is_abandoned(old):
@@ -115,7 +115,7 @@ def _workplace(folder: Path) -> Iterator[Path]:
 
 
 def _is_abandoned(place: Path) -> bool:
-    """Has whoever unpacked here ended? It would hold a lock on the folder."""
+    """The process that unpacked here has ended: it no longer holds its lock on the folder."""
     if sys.platform == "win32" or place.is_symlink() or not place.is_dir():
         return False
     descriptor = os.open(place, os.O_RDONLY)
@@ -129,7 +129,7 @@ def _is_abandoned(place: Path) -> bool:
 
 
 def _extract(archive: Path, target: Path) -> None:
-    """Plain files below `target` and nothing else: an archive may hold any name, and pretend any size."""
+    """Extract plain files below `target` alone: an archive may hold any name and claim any size."""
     try:
         with os_errors(archive), zipfile.ZipFile(archive) as packed:
             _check(packed.infolist(), archive)

@@ -1,4 +1,4 @@
-"""What an archive of places reports: how much it holds, what is still found, and what is learned from it."""
+"""Metrics of the archive: its size, its growth, and the lessons from it."""
 
 from gymsolve.metrics.metric import Metric, share, with_defaults
 

@@ -1,4 +1,4 @@
-"""What a bonus for exploring reports: what it pays, how much it counts, and what it has seen."""
+"""Metrics of the bonus for exploring: its size, its weight, and the cells that were visited."""
 
 from gymsolve.metrics.metric import Metric, share, with_defaults
 

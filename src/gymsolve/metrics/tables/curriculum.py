@@ -1,4 +1,4 @@
-"""Where a curriculum stands."""
+"""Metrics of curricula."""
 
 from gymsolve.metrics.metric import ACTOR_CRITICS, Metric, share, with_defaults
 

@@ -1,4 +1,4 @@
-"""What evaluations report."""
+"""Metrics of evaluations."""
 
 from gymsolve.metrics.metric import Metric, share, with_defaults
 

@@ -1,4 +1,4 @@
-"""What updates report, and the hyperparameters in force."""
+"""Metrics of updates, and the hyperparameters in force."""
 
 from gymsolve.metrics.metric import ACTION_VALUES, ACTOR_CRITICS, WITH_CREDIT, Metric, share
 

@@ -1,4 +1,4 @@
-"""Where a run is, and where its time goes."""
+"""Metrics of steps, progress and time."""
 
 from gymsolve.metrics.metric import Metric, share, with_defaults
 

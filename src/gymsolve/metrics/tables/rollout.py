@@ -1,4 +1,4 @@
-"""What was collected: episodes, rewards, observations, actions."""
+"""Metrics of collected data: episodes, rewards, observations, actions."""
 
 from gymsolve.metrics.metric import ACTOR_CRITICS, WITH_CREDIT, Metric, share, with_defaults
 
@@ -105,10 +105,10 @@ TASKS = with_defaults(
 )
 
 _SUBJECTS = (
-    ("reward", "rewards that are learned from, after wrappers and scaling", WITH_CREDIT),
-    ("return", "value targets", WITH_CREDIT),
-    ("advantage", "advantages before normalisation", WITH_CREDIT),
-    ("value", "predicted values", WITH_CREDIT),
+    ("reward", "rewards that are learned from, after wrappers and scaling"),
+    ("return", "value targets"),
+    ("advantage", "advantages before normalisation"),
+    ("value", "predicted values"),
 )
 _NUMBERS = "when observations hold more than categories"
 _STATISTICS = (
@@ -121,8 +121,8 @@ _STATISTICS = (
 
 DATA = (
     *(
-        Metric(f"rollout/{key}_{statistic}", f"{word} of the {what}", by, low=low, priority=3)
-        for key, what, by in _SUBJECTS
+        Metric(f"rollout/{key}_{statistic}", f"{word} of the {what}", WITH_CREDIT, low=low, priority=3)
+        for key, what in _SUBJECTS
         for statistic, word, low in _STATISTICS
     ),
     Metric(

@@ -93,10 +93,5 @@ def _gif(path: Path) -> bytes:
 
     shrink = f"fps={_GIF_RATE},scale='min({_GIF_WIDTH},iw)':-1"
     words = ("-v", "error", "-i", str(path), "-t", str(_GIF_SECONDS), "-vf", shrink, "-f", "gif", "-")
-    done = subprocess.run(
-        [get_ffmpeg_exe(), *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=True,
-    )
-    return done.stdout
+    command = [get_ffmpeg_exe(), *words]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""What a tracker is told of a run, and when; which trackers there are."""
+"""The interface of trackers, the facts they get of a run, and a function that makes them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from gymsolve.registry import TRACKERS, lookup
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Which run it is."""
+    """Facts about the run that is tracked."""
 
     id: str
     path: Path
@@ -25,17 +25,17 @@ class RunFacts:
     algo: str
     seed: int
     begins: int
-    """Where on the axis this sitting begins; 0 unless it is resumed."""
+    """The step at which this sitting begins; 0 unless the run is resumed."""
     lines: int
-    """Records and events of earlier sittings: never fewer than any tracker was told of."""
+    """The number of records and events of earlier sittings, never fewer than a tracker has logged."""
     axis: str = "env_steps"
-    """What charts count: `env_steps` or `vec_steps`, both of which every record has."""
+    """The x-axis of charts: `env_steps` or `vec_steps`; every record has both."""
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """What entropy, actions and observations cannot leave, by metric."""
+    """Bounds of entropy, actions and observations, by metric."""
 
     @property
     def label(self) -> str:
-        """What trackers show as the run's name."""
+        """The run's name in trackers."""
         return f"{self.variant}-{self.id}"
 
 
@@ -43,27 +43,27 @@ class Sink(Protocol):
     """A tracker. Any method may raise: the caller reports it and goes on without the tracker."""
 
     def open(self, facts: RunFacts, config: Mapping[str, Any]) -> str | None:
-        """Training has started, or goes on; a sentence for the user, such as where to look."""
+        """Training has started or resumed; returns a sentence for the user, such as an address."""
 
     def record(self, record: Mapping[str, Any]) -> None:
-        """What `metrics.jsonl` has just been given, with NaN where it has null."""
+        """A record that was appended to `metrics.jsonl`, with NaN where the file has null."""
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:
-        """What observers are told: `alert`, `solved`, `best`, `note` …"""
+        """An event that observers get: `alert`, `solved`, `best`, `note` …"""
 
     def video(self, path: Path, steps: int) -> None:
-        """A finished mp4, and the steps of training behind the policy in it, as the axis counts them."""
+        """A finished mp4, and the training steps of its policy, in units of the axis."""
 
     def close(self, status: str, result: Mapping[str, Any]) -> None:
-        """The run is over, however it ended; everything must be out when this returns."""
+        """The run is over, however it ended; all data must be written when this returns."""
 
 
 def make_sinks(names: Iterable[str]) -> dict[str, Sink]:
-    """Trackers by name, nothing of them begun; a missing package is refused here."""
+    """Trackers by name, not opened yet; a missing package is an error."""
     for name in names:
         # A folder `./wandb`, as trackers leave behind, looks like a package without a file of its own.
-        found = None if name == "csv" else find_spec(name)
-        if name != "csv" and (found is None or found.origin is None):
+        package = None if name == "csv" else find_spec(name)
+        if name != "csv" and (package is None or package.origin is None):
             raise MissingExtraError.of(name, name)
     return {name: lookup(TRACKERS, name, "track")() for name in names}
 
@@ -80,7 +80,7 @@ def gradient_histograms(record: Mapping[str, Any]) -> dict[str, tuple[list[float
 
 
 def alert_text(data: Mapping[str, Any]) -> str:
-    """An alert in words: its evidence, what is behind it and what to change."""
-    said = f"{event_evidence(data)}. {data['cause']}"
+    """An alert in words: its evidence, its cause and the changes to try."""
+    text = f"{event_evidence(data)}. {data['cause']}"
     changes = [change["advice"] or f"{change['path']}={change['new']}" for change in data["changes"]]
-    return f"{said} Try: {'; '.join(changes)}" if changes else said
+    return f"{text} Try: {'; '.join(changes)}" if changes else text

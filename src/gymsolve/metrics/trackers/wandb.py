@@ -14,7 +14,7 @@ from gymsolve.runs.run import slug
 
 _REACH_SECONDS = 20.0
 _FINISH_SECONDS = 120.0
-"""What does not get out by then stays in the run's folder, for `wandb sync`."""
+"""Data that W&B has not sent by then stays in the run's folder, for `wandb sync`."""
 
 
 class WandbSink:
@@ -103,7 +103,7 @@ def project_of(env_id: str) -> str:
 
 
 def choose_mode(wandb: Any) -> tuple[str, str]:
-    """What the user has configured; without any account, offline. And why, in words."""
+    """W&B's mode, and the reason for it in words: the configured one, or offline without an account."""
     mode = str(wandb.setup(wandb.Settings(silent=True)).settings.mode)
     if mode != "online" or os.environ.get("WANDB_MODE") == "online":
         return mode, "W&B is set to offline"
@@ -113,5 +113,5 @@ def choose_mode(wandb: Any) -> tuple[str, str]:
 
 
 def first_line(error: Exception) -> str:
-    """What went wrong, in one line: W&B's client tells stories."""
+    """The first line of an error: those of W&B's client are long."""
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
