@@ -73,18 +73,18 @@ def test_where_states_are_cloned_a_late_branch_takes_few_steps_again(tmp_path, m
     taken = []
 
     def branch(examiner, parent, step):
-        stage, _ = examiner.stage(parent.facts["role"], camera=False)
-        usual = stage.step
+        render_env, _ = examiner.open_env(parent.facts["role"], camera=False)
+        usual = render_env.step
         taken.append(0)
 
         def count(actions):
             taken[-1] += 1
             return usual(actions)
 
-        monkeypatch.setattr(stage, "step", count)
+        monkeypatch.setattr(render_env, "step", count)
         other = (int(InspectedEpisode(parent).column("action")[step, 0]) + 1) % 4
         child = branch_off(examiner, parent, {step: (other,)}).child
-        monkeypatch.setattr(stage, "step", usual)
+        monkeypatch.setattr(render_env, "step", usual)
         return child
 
     with EpisodeRecorder(run) as examiner:

@@ -5,7 +5,7 @@ import pytest
 
 import gymsolve
 from gymsolve.apps.playback import play as play_moments
-from gymsolve.apps.video.episode_data import EpisodeRecorder
+from gymsolve.apps.video.episode_data import recorded_episodes
 from gymsolve.envs.open_render_env import open_render_env
 from gymsolve.errors import ConfigError, UsageError
 from gymsolve.experience.agent import Agent
@@ -99,11 +99,11 @@ def test_an_evaluation_in_another_process_gives_the_same_verdicts(run, tmp_path)
 def test_a_recorded_episode_has_the_values_of_the_policy_that_remembered(run):
     loaded = gymsolve.load_policy(run)
     stage = open_render_env(loaded.config.env)
-    recorder = EpisodeRecorder(loaded.policy)
-    for moment in play_moments(loaded.policy, stage, seed=3, rng=None, episodes=2):
-        recorder.add(moment)
+    moments = list(play_moments(loaded.policy, stage, seed=3, rng=None, episodes=2))
     stage.close()
-    for episode in recorder.episodes({}):
+    episodes = list(recorded_episodes(loaded.policy, moments, {}))
+    assert len(episodes) == 2
+    for episode in episodes:
         agent = Agent(loaded.policy, 1)
         for t, action in enumerate(episode.actions):
             obs = {key: rows[t : t + 1] for key, rows in episode.obs.items()}

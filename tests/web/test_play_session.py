@@ -372,4 +372,4 @@ def test_a_change_that_fails_leaves_the_player_with_its_memory(run):
     assert (seat.player, seat.checkpoint) == (player, before)
     seat.change("you", False)  # the same policy goes on, as the person's adviser
     assert seat.player is player
-    opened.stage.close()
+    opened.render_env.close()

@@ -1,4 +1,4 @@
-"""A trained policy, loaded from a run: to act with, or to be judged."""
+"""Loads the trained policy of a run, to act or to be evaluated."""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -37,7 +37,7 @@ class LoadedPolicy:
         self.policy = rebuild(checkpoint.policy, checkpoint.policy_metadata, threads=self.config.threads)
         self._agent = Agent(self.policy, 1)
         self._begun = False
-        """Has the policy acted in this episode?"""
+        """The policy has acted in this episode."""
         self._rng = np.random.default_rng(self.config.seed)
 
     def reset(self) -> None:
@@ -68,13 +68,12 @@ class LoadedPolicy:
             self._begun = True
             return
         if reward is None:
-            raise UsageError(
-                "this policy reads the reward of the last step.", hint="Give it one: act(obs, reward=…)."
-            )
+            hint = "Give it one: act(obs, reward=…)."
+            raise UsageError("this policy reads the reward of the last step.", hint=hint)
         self._agent.hear(np.array([reward]))
 
     def _masks(self, mask: Any) -> Array | None:
-        """The legal choices [1, mask_size]: what is given, and the recipe's own."""
+        """The legal choices [1, mask_size]: those of the mask and of the recipe."""
         spec = self.policy.spec
         if not spec.masked and mask is None:
             return None
@@ -86,9 +85,8 @@ class LoadedPolicy:
                 raise UsageError(f"the mask has {flags.size} flags, the action space {legal.size} choices.")
             legal = legal & flags
         elif not spec.legal:
-            raise UsageError(
-                "this policy was trained with action masks.", hint="Give it one: act(obs, mask)."
-            )
+            hint = "Give it one: act(obs, mask)."
+            raise UsageError("this policy was trained with action masks.", hint=hint)
         if not legal.any():
             raise UsageError("the mask allows no action.")
         return legal[None]
@@ -151,8 +149,8 @@ def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
 def require_fit(policy: Policy, env: EnvConfig, run: Run) -> None:
     """Refuse an environment with other observations or actions than the policy knows."""
     with Watchdog(env):
-        found = describe_env(env, "eval")
-    misfit = find_misfit(policy.spec, found)
+        spec = describe_env(env, "eval")
+    misfit = find_misfit(policy.spec, spec)
     if misfit is not None:
         raise CheckpointError(
             f"the policy of run {run.id} does not fit {env.id}: {misfit}.",
@@ -192,18 +190,14 @@ def _fit(array: Array, spec: ObsSpec) -> Array | None:
     """The array in the policy's layout; images may come as [H, W] or [H, W, C]."""
     if spec.kind == "discrete" and array.size == len(spec.nvec):
         counted: Array = array.reshape(spec.shape) - np.reshape(spec.start, spec.shape)
-        return (
-            counted
-            if bool((counted >= 0).all() and (counted < np.reshape(spec.nvec, spec.shape)).all())
-            else None
-        )
+        inside = (counted >= 0).all() and (counted < np.reshape(spec.nvec, spec.shape)).all()
+        return counted if inside else None
     if array.shape == spec.shape:
         return array
     if spec.kind == "image":
         layered = array[..., None] if array.ndim == 2 else array
-        if layered.ndim == 3 and layered.transpose(2, 0, 1).shape == spec.shape:
-            moved: Array = layered.transpose(2, 0, 1)
-            return moved
+        moved: Array = layered.transpose(2, 0, 1) if layered.ndim == 3 else array
+        return moved if moved.shape == spec.shape else None
     return None
 
 

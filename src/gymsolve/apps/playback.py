@@ -1,9 +1,9 @@
-"""Whole episodes on a stage, one moment at a time; the caller decides which moments to draw."""
+"""Plays whole episodes, one moment at a time; the caller decides which moments to draw."""
 
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from gymsolve.spec import Array
 
 
 class Start(NamedTuple):
-    """Where an episode goes on that a stage was put into, instead of beginning."""
+    """The middle of an episode, from which the environment goes on instead of a reset."""
 
     step: int
     scene: Scene
@@ -30,10 +30,10 @@ class Moment:
     step: int
     """Steps taken in this episode; 0 at its start."""
     action: Array | None  # as the environment takes it
-    """The one that led here; None at the start."""
+    """The action that led here; None at the start."""
     scene: Scene
     memory: Array | None = None  # [1, M]
-    """What the policy remembers of the episode, this moment not included."""
+    """The policy's memory of the episode before this moment."""
     chosen: Array | None = None  # [1, A]
     """The action that led here, as the policy emits it."""
 
@@ -41,10 +41,17 @@ class Moment:
     def over(self) -> bool:
         return self.scene.terminated or self.scene.truncated
 
+    @property
+    def end(self) -> Literal["terminated", "truncated", "cut"]:
+        """The end of an episode whose last moment this is."""
+        if self.scene.terminated:
+            return "terminated"
+        return "truncated" if self.scene.truncated else "cut"
+
 
 def play(
     policy: Policy,
-    stage: RenderEnv,
+    render_env: RenderEnv,
     *,
     seed: int,
     rng: np.random.Generator | None,
@@ -52,17 +59,16 @@ def play(
     force: Callable[[int, Array], Array] | None = None,
     start: Start | None = None,
 ) -> Iterator[Moment]:
-    """Play episodes, without end where no number is given; with `rng` actions are sampled, without it they
-    are the likeliest.
+    """Play so many `episodes`, or without end; with `rng` actions are sampled, else the likeliest are taken.
 
-    The stage is in the state of a moment until the next one is asked for. `force` gets the number of a step,
-    counted from 0, and what the policy chose [1, A]; what it returns is done instead. With a `start`, the
+    `render_env` is in the state of a moment until the next one is asked for. `force` gets the number of a
+    step, counted from 0, and the policy's action [1, A], and returns the action to take. With a `start`, the
     first episode goes on from there.
     """
     for episode in itertools.count(1) if episodes is None else range(1, episodes + 1):
         agent = Agent(policy, 1)
         if start is None:
-            scene, step = stage.reset(seed if episode == 1 else None), 0
+            scene, step = render_env.reset(seed if episode == 1 else None), 0
         else:
             step, scene, agent.memory = start
             start = None
@@ -75,7 +81,7 @@ def play(
                 agent.override_action(chosen)
             action = policy.spec.action.to_env(chosen)  # [1, *shape]
             step += 1
-            scene = stage.step(action)
+            scene = render_env.step(action)
             agent.hear(np.array([scene.reward]))
             moment = Moment(episode, step, action[0], scene, agent.memory, chosen)
             yield moment

@@ -1,4 +1,4 @@
-"""Verbs of the inspector's page about other futures: a forced action, a person's hand, other checkpoints."""
+"""Verbs of the inspector's page about branches: a forced action, a person who acts, other checkpoints."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def press(desk: Desk, message: dict[str, Any]) -> None:
 
 
 def give_back(desk: Desk, message: dict[str, Any]) -> None:
-    """Let the policy go on from where the person is; with `drop`, nothing comes of it."""
+    """Let the policy go on from the person's last step; with `drop`, discard those steps."""
     hand = _hand(desk)
     desk.keep(_HAND, None)
     if message.get("drop") is True or not hand.forced:
@@ -51,7 +51,7 @@ def give_back(desk: Desk, message: dict[str, Any]) -> None:
 
 
 def compare_checkpoints(desk: Desk, message: dict[str, Any]) -> None:
-    """Play the seed of `episode` under each of `checkpoints`, and tell where they first disagree."""
+    """Play the seed of `episode` under each of `checkpoints`, and report where they first disagree."""
     parent, names = _episode(desk, message), message.get("checkpoints")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise UsageError("checkpoints are a list of names.", where="checkpoints")
@@ -61,26 +61,26 @@ def compare_checkpoints(desk: Desk, message: dict[str, Any]) -> None:
     wanted = same_question(desk.examiner(parent.facts["checkpoint"]), parent, {})
     played: list[InspectedEpisode] = []
     for name in (parent.facts["checkpoint"], *others):
-        found = desk.examiner(name).inspect(wanted, teller(desk))
-        if found.facts["state"] != "whole":
+        inspection = desk.examiner(name).inspect(wanted, teller(desk))
+        if inspection.facts["state"] != "whole":
             raise UsageError("it was stopped before the end.", hint="Compare again.")
-        played.append(InspectedEpisode(found))
+        played.append(InspectedEpisode(inspection))
     desk.tell("done", compared=compare_episodes(played))
 
 
 def _tell_branch(desk: Desk, parent: Inspection, forced: Forced) -> None:
     examiner = desk.examiner(parent.facts["checkpoint"])
-    found = branch_off(examiner, parent, forced, teller(desk))
-    if found.child.facts["state"] != "whole":
+    pair = branch_off(examiner, parent, forced, teller(desk))
+    if pair.child.facts["state"] != "whole":
         raise UsageError("the branch was stopped before its end.", hint="Branch again.")
-    desk.tell("done", branch=found.to_json(), episode=found.child.stored.summary())
+    desk.tell("done", branch=pair.to_json(), episode=pair.child.stored.summary())
 
 
 def _episode(desk: Desk, message: dict[str, Any]) -> Inspection:
-    found = open_inspection(desk.run, text_in(message, "episode") or "")
-    if found.facts["state"] == "playing":
+    inspection = open_inspection(desk.run, text_in(message, "episode") or "")
+    if inspection.facts["state"] == "playing":
         raise UsageError("the episode is still being played.", hint="Wait for its end, or stop it.")
-    return found
+    return inspection
 
 
 def _hand(desk: Desk) -> Hand:

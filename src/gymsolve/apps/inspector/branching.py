@@ -1,9 +1,9 @@
-"""Another future of an inspected episode: the same steps up to one, another action there, then the policy.
+"""Branches of an inspected episode: the same steps up to one, another action there, then the policy.
 
-The episode is played again from its seed, so that nothing is asked of the environment but that it replays,
-and policies with a memory come to remember what they remembered; where the family clones states, from the
-last one that was kept on the way (`snapshots.py`). Up to the branch every state and every step
-must be what it was, bit for bit; an environment that gives anything else is told by name and not kept.
+The episode is played again from its seed, so the environment only has to be deterministic, and a recurrent
+policy gets the same memory; where the family clones states, it is played from the last state that was kept
+(`snapshots.py`). Up to the branch every state and step must be equal, bit for bit; otherwise nothing is
+stored, and the error names the environment.
 """
 
 from collections.abc import Mapping
@@ -23,19 +23,19 @@ Forced = Mapping[int, tuple[float, ...]]
 """Actions by step, in the policy's units."""
 
 _THOUGHT = ("value", "log_prob", "entropy", "params", "memory_norm", "memory_change", "forced", "seen/")
-"""What networks compute of batches, whose rounding depends on how many rows they have."""
+"""Fields that networks compute: their rounding depends on the number of rows in a batch."""
 _OF_STATES = ("obs/", "planes/", "memory")
 _LARGEST_NUMBER = 1e6
 
 
 @dataclass(frozen=True)
 class Branch:
-    """Two futures of one state."""
+    """An episode and its branch."""
 
     parent: InspectedEpisode
     child: InspectedEpisode
     step: int
-    """The first step that may differ; what came before was compared and is equal."""
+    """The first step that may differ; all steps before are equal."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -47,14 +47,14 @@ class Branch:
 
 
 def _future(episode: InspectedEpisode, step: int) -> dict[str, Any]:
-    """What came of it from a step on."""
+    """The result of an episode from a step on."""
     facts, before = episode.facts, float(episode.column("raw_return")[step - 1]) if step else 0.0
-    told = {key: facts.get(key) for key in ("length", "return", "end")}
+    result = {key: facts.get(key) for key in ("length", "return", "end")}
     label = episode.labels[step] if step < len(episode) else None
     total = facts.get("return")
     return {
         "name": episode.stored.name,
-        **told,
+        **result,
         "label": label,
         "action": episode.column("action")[step].tolist() if step < len(episode) else None,
         "to_come": None if total is None else total - before,
@@ -68,7 +68,7 @@ def branch_off(
     forced: Forced,
     watching: Watching = lambda writer, states: True,
 ) -> Branch:
-    """Play an episode again with other actions; the branch is at the first of them."""
+    """Play an episode again with other actions; the branch begins at the first of them."""
     if not forced:
         raise UsageError("a branch needs a step at which something else is done.")
     step, old = min(forced), InspectedEpisode(parent)
@@ -80,10 +80,10 @@ def branch_off(
     if old.masks is not None:
         require_legal(old.spec.action, forced[step], old.masks[step])
     question = same_question(examiner, parent, {**_forced_before(parent, step), **forced})
-    found = examiner.stored(question)
-    if found is None:
-        found = examiner.play(question, watching, Same(old, step) if step else None)
-    branch = Branch(old, InspectedEpisode(found), step)
+    inspection = examiner.stored(question)
+    if inspection is None:
+        inspection = examiner.play(question, watching, Same(old, step) if step else None)
+    branch = Branch(old, InspectedEpisode(inspection), step)
     _require_equal(branch.parent, branch.child, step)
     return branch
 
@@ -107,7 +107,7 @@ def same_question(examiner: EpisodeRecorder, parent: Inspection, forced: Forced)
 
 
 def require_checkpoint(examiner: EpisodeRecorder, parent: Inspection) -> None:
-    """Refuse a policy that is not the one that played an episode, and an episode of other spaces."""
+    """Refuse another policy than that which played the episode, and an episode of other spaces."""
     facts = parent.facts
     same = examiner.saved.meta["files"]["policy.safetensors"]["sha256"] == facts["policy_sha256"]
     if not same or find_misfit(examiner.policy.spec, InspectedEpisode(parent).spec) is not None:
@@ -118,14 +118,13 @@ def require_checkpoint(examiner: EpisodeRecorder, parent: Inspection) -> None:
 
 
 def _check_action(action: ActionSpec, given: tuple[float, ...]) -> None:
-    """Refuse what is no action of the policy."""
-    plain = len(given) == action.size and all(type(one) in (int, float) for one in given)
+    """Refuse an action that the policy cannot emit."""
+    plain = len(given) == action.size and all(type(number) in (int, float) for number in given)
     if plain and action.nvec:
-        plain = all(
-            0 <= one < choices and one == int(one) for one, choices in zip(given, action.nvec, strict=True)
-        )
+        pairs = zip(given, action.nvec, strict=True)
+        plain = all(0 <= choice < choices and choice == int(choice) for choice, choices in pairs)
     elif plain:
-        plain = all(abs(one) <= _LARGEST_NUMBER for one in given)
+        plain = all(abs(number) <= _LARGEST_NUMBER for number in given)
     if not plain:
         wanted = f"choices below {list(action.nvec)}" if action.nvec else f"{action.size} finite numbers"
         raise UsageError(f"{str(list(given))[:60]} is no action here: it takes {wanted}.", where="action")
@@ -139,7 +138,7 @@ def require_legal(action: ActionSpec, given: tuple[float, ...], mask: Array) -> 
 
 
 def _forced_before(parent: Inspection, step: int) -> dict[int, tuple[float, ...]]:
-    """What was done otherwise on the way: an episode may be a branch itself."""
+    """Forced actions before a step, of an episode that is a branch itself."""
     given = parent.facts.get("forced") or {}
     try:
         return {int(at): tuple(action) for at, action in given.items() if int(at) < step}
@@ -148,14 +147,14 @@ def _forced_before(parent: Inspection, step: int) -> dict[int, tuple[float, ...]
 
 
 class Same:
-    """The states before a branch: reached again, compared bit for bit, and not drawn a second time."""
+    """The states before a branch: they are reached again and compared bit for bit, but not drawn again."""
 
     def __init__(self, episode: InspectedEpisode, step: int) -> None:
         self.episode, self.states = episode, step
         self._memory, self._masks = episode.memory, episode.masks
 
     def holds(self, moment: Moment) -> bool:
-        """Whether a moment is among them; one that is not what it was ends the branch."""
+        """The moment is before the branch; an error where it differs from the stored one."""
         if moment.step > self.states:
             return False
         name = self._difference(moment)
@@ -164,7 +163,7 @@ class Same:
         return moment.step < self.states
 
     def _difference(self, moment: Moment) -> str | None:
-        """What of a moment differs, in words."""
+        """The part of a moment that differs from the stored one, in words."""
         state, scene, old = moment.step, moment.scene, self.episode
         seen = old.observation(state)
         if any(scene.obs[key].tobytes() != seen[key].tobytes() for key in seen):
@@ -172,18 +171,15 @@ class Same:
         if moment.over:
             return "the end"
         held, masks = self._memory, self._masks
-        if (
-            moment.memory is not None
-            and held is not None
-            and moment.memory[0].tobytes() != held[state].tobytes()
-        ):
+        memory = moment.memory
+        if memory is not None and held is not None and memory[0].tobytes() != held[state].tobytes():
             return "the memory"
         if scene.masks is not None and masks is not None and (scene.masks[0] != masks[state]).any():
             return "the mask"
         return self._step_difference(moment) if moment.chosen is not None else None
 
     def _step_difference(self, moment: Moment) -> str | None:
-        """The same of the step that led to it."""
+        """The part of the step before a moment that differs from the stored one, in words."""
         row, scene = self.episode.rows[moment.step - 1], moment.scene
         assert moment.chosen is not None
         if moment.chosen[0].astype(row["action"].dtype).tobytes() != row["action"].tobytes():
@@ -214,14 +210,14 @@ def _does_not_replay(old: InspectedEpisode, step: int, state: int, name: str) ->
 def find_difference(
     old: InspectedEpisode, new: InspectedEpisode, step: int, states: int, *, policy: bool = True
 ) -> tuple[int, str] | None:
-    """The first state below `states` that differs in two episodes, and in what.
+    """The first state below `states` that differs in two episodes, and the part that differs.
 
-    Of the states before `step` their step counts too; of that one only what was seen and remembered. Without
-    `policy`, only what the environment gave and was given is compared.
+    Before `step`, states and steps are compared; at `step`, only observation and memory. Without `policy`,
+    only inputs and outputs of the environment are compared.
     """
     if old.stored.fields != new.stored.fields:
         return 0, "the kind"
-    found: list[tuple[int, str]] = []
+    differences: list[tuple[int, str]] = []
     for name in old.rows.dtype.names or ():
         if name.startswith(_THOUGHT) or (not policy and name in ("memory", "action")):
             continue
@@ -230,24 +226,21 @@ def find_difference(
             last = min(last, step)
         differs = _rows_that_differ(old, new, name, last)
         if differs is not None:
-            found.append((differs, name.partition("/")[0]))
+            differences.append((differs, name.partition("/")[0]))
     if min(len(old.rows), len(new.rows)) < states:
-        found.append((min(len(old.rows), len(new.rows)), "the end"))
-    # Of what differs at once, what was seen says most: all else may follow from it.
-    state, name = min(found, default=(-1, ""), key=lambda one: (one[0], one[1] not in ("obs", "planes")))
-    return None if state < 0 else (state, _IN_WORDS.get(name, f"the {name}"))
+        differences.append((min(len(old.rows), len(new.rows)), "the end"))
+    if not differences:
+        return None
+    # Of several differences in a state, the observation comes first: the others may follow from it.
+    state, name = min(differences, key=lambda pair: (pair[0], pair[1] not in ("obs", "planes")))
+    return state, _IN_WORDS.get(name, f"the {name}")
 
 
-_IN_WORDS = {
-    "obs": "the observation",
-    "planes": "the picture",
-    "raw_return": "the return",
-    "lives": "the lives",
-}
+_IN_WORDS = {"obs": "the observation", "planes": "the picture", "raw_return": "the return"}
 
 
 def _rows_that_differ(old: InspectedEpisode, new: InspectedEpisode, name: str, last: int) -> int | None:
-    ours, theirs = (_bits(one.rows[name][:last]) for one in (old, new))
+    ours, theirs = (_bits(episode.rows[name][:last]) for episode in (old, new))
     differ = np.flatnonzero((ours != theirs).any(axis=1))
     if len(differ):
         return int(differ[0])
@@ -262,7 +255,7 @@ def _bits(column: Array) -> Array:
 
 
 def _planes_that_differ(old: InspectedEpisode, new: InspectedEpisode, name: str, last: int) -> int | None:
-    """Planes have equal numbers; are they equal?"""
+    """The first state whose planes differ although they have equal numbers."""
     numbers = old.rows[name][:last]
     for number in np.unique(numbers).tolist():
         if old.stored.read_planes([number]) != new.stored.read_planes([number]):

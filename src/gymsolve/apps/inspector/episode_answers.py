@@ -25,26 +25,26 @@ _HOW: dict[bool | None, list[str]] = {None: [], True: ["--sample"], False: ["--l
 
 @dataclass(frozen=True)
 class EpisodeWish:
-    """Which episode to play."""
+    """The episode to play."""
 
     checkpoint: str | None = None
     seed: int | None = None
     sample: bool | None = None
-    """None does as the run's own evaluations do."""
+    """Sample actions or take the likeliest; None does as the run's own evaluations."""
     task: str | None = None
     steps: int | None = None
-    """After which it is cut."""
+    """The most steps; a longer episode is cut."""
     camera: bool = True
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One entry of what the network takes in a state: numbers, or channels of a picture [C, H, W]."""
+    """One entry of the network's input in a state: numbers, or channels of a picture [C, H, W]."""
 
     entry: str
     given: Array
     taken: Array | None = None
-    """As the network scales them; None for pictures."""
+    """The numbers as the network scales them; None for pictures."""
 
     @property
     def is_picture(self) -> bool:
@@ -69,7 +69,7 @@ def read_episode(run: Run, name: str) -> InspectedEpisode:
 
 
 def episode_rows(episode: InspectedEpisode, first: int, last: int) -> list[dict[str, Any]]:
-    """What was done in each step, how surely, what it paid, and what the critic expected before it."""
+    """Action, probability, reward, return and value of each step."""
     count = len(episode)
     if first >= count:
         raise UsageError(f"the episode has {count} steps; there is no step {first}.", where="first_step")
@@ -86,7 +86,7 @@ def episode_rows(episode: InspectedEpisode, first: int, last: int) -> list[dict[
 
 
 def contact_sheet(episode: InspectedEpisode, most: int) -> tuple[bytes, list[int]]:
-    """Pictures of some states side by side, as a PNG, and which states; empty where there is no camera."""
+    """A PNG with pictures of some states side by side, and these states; empty without a camera."""
     frames = [(state, episode.stored.read_frame(state)) for state in shown_states(episode, most)]
     kept = [(state, encoded) for state, encoded in frames if encoded]
     sheet = frame_sheet([(f"state {state}", encoded) for state, encoded in kept]) if kept else b""
@@ -94,7 +94,7 @@ def contact_sheet(episode: InspectedEpisode, most: int) -> tuple[bytes, list[int
 
 
 def seen_at(episode: InspectedEpisode, state: int) -> list[Seen]:
-    """What the network takes in a state, entry by entry."""
+    """The network's input in a state, entry by entry."""
     observed, scaled = episode.observation(state), episode.seen
     return [
         Seen(entry, values[0], None if entry not in scaled else scaled[entry][state])

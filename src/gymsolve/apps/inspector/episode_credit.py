@@ -1,4 +1,4 @@
-"""What decides the credit of an inspected episode, and that credit, by the functions of training."""
+"""Advantages and returns of an inspected episode, by the functions of training, and their settings."""
 
 import math
 from collections.abc import Mapping
@@ -13,68 +13,65 @@ from gymsolve.settings.config import PPOConfig, ReinforceConfig
 from gymsolve.settings.schedules import Progress
 
 _NOW = Progress(0, 1)
-"""Schedules are resolved before an episode is stored; what is computed here has constants."""
+"""Schedules were resolved when the episode was stored, so the progress does not matter."""
 
 
 @dataclass(frozen=True)
 class CreditSettings:
-    """What decides advantages and returns: the run's own at the checkpoint, or what somebody wants to try."""
+    """Settings of advantages and returns: the run's own at the checkpoint, or others to try."""
 
     algo: str
     gamma: float
     gae_lambda: float
     reward_scale: float = 1.0
-    """What rewards are multiplied by before anything is learned from them."""
+    """The factor by which rewards are multiplied before learning."""
     reward_limit: float | None = None
-    """Bound of scaled rewards, where the run normalises them."""
+    """The largest scaled reward, where the run normalises rewards."""
     baseline: str = "value"
-    """Of REINFORCE."""
+    """REINFORCE's."""
     returns: str = "reward_to_go"
-    """Of REINFORCE."""
+    """REINFORCE's."""
     mean_return: float | None = None
-    """Its running baseline."""
+    """REINFORCE's running baseline."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "CreditSettings":
-        """What `vars` gave; a ValueError if it is nothing of the kind."""
+        """The settings from their `vars`; a ValueError where the data is wrong."""
         try:
-            found = cls(**data)
+            return cls(**data).checked()
         except TypeError as error:
             raise ValueError(str(error)) from error
-        return found.checked()
 
     def checked(self) -> "CreditSettings":
         numbers = self.gamma, self.gae_lambda, self.reward_scale, self.reward_limit, self.mean_return
-        if not all(one is None or (type(one) in (int, float) and math.isfinite(one)) for one in numbers):
+        if not all(number is None or _is_finite(number) for number in numbers):
             raise ValueError("gamma, gae_lambda and reward_scale are numbers.")
         if not (0 <= self.gamma <= 1 and 0 <= self.gae_lambda <= 1):
             raise ValueError("gamma and gae_lambda lie between 0 and 1.")
-        words = self.algo, self.baseline, self.returns
-        if words[0] not in ALGORITHMS or words[1] not in ("none", "mean", "value"):
+        if self.algo not in ALGORITHMS or self.baseline not in ("none", "mean", "value"):
             raise ValueError("there is no such algorithm or baseline.")
-        if words[2] not in ("reward_to_go", "episode"):
+        if self.returns not in ("reward_to_go", "episode"):
             raise ValueError("there are no such returns.")
         return self
 
     def with_changes(
-        self,
-        *,
-        gamma: float | None = None,
-        gae_lambda: float | None = None,
-        reward_scale: float | None = None,
+        self, gamma: float | None = None, gae_lambda: float | None = None, reward_scale: float | None = None
     ) -> "CreditSettings":
-        """The same with other numbers."""
-        own = self.gamma, self.gae_lambda, self.reward_scale
-        given = (gamma, gae_lambda, reward_scale)
-        numbers = [mine if one is None else float(one) for mine, one in zip(own, given, strict=True)]
+        """The settings with other numbers; None keeps one."""
+        changes = {"gamma": gamma, "gae_lambda": gae_lambda, "reward_scale": reward_scale}
         try:
-            return replace(self, gamma=numbers[0], gae_lambda=numbers[1], reward_scale=numbers[2]).checked()
+            numbers: dict[str, Any] = {key: float(new) for key, new in changes.items() if new is not None}
+            return replace(self, **numbers).checked()
         except (ValueError, OverflowError) as error:
             raise UsageError(f"this cannot be computed: {error}") from error
 
 
+def _is_finite(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
 def episode_credit(rollout: Rollout, settings: CreditSettings) -> Credit:
-    """What the run's algorithm makes of the episode."""
+    """Advantages and returns of the episode by the run's algorithm."""
     gamma = settings.gamma
     if settings.algo != "reinforce":
         config = PPOConfig.model_validate({"gamma": gamma, "gae_lambda": settings.gae_lambda})

@@ -1,9 +1,9 @@
-"""One episode that was inspected, as arrays: what the policy saw, thought and did, and what came of it.
+"""An inspected episode as arrays: observations, values, actions, rewards.
 
 Advantages and returns come from the functions that training uses (`experience/credit.py`,
 `experience/returns.py`), on the episode as a rollout of one environment; the table is that of a checkpoint's
-`rollout.csv` with more columns. No network computes anything here: it works without torch, and as quickly
-with another discount.
+`rollout.csv` with more columns. No network runs here: it works without torch, and as quickly with another
+discount.
 """
 
 import io
@@ -23,7 +23,7 @@ from gymsolve.experience.returns import gae, monte_carlo
 from gymsolve.experience.rollout import Rollout
 from gymsolve.experience.table import columns_csv, rollout_columns
 from gymsolve.extensions.scaling import scale_rewards
-from gymsolve.runs.inspections import Inspection
+from gymsolve.runs.inspections import Inspection, RowField
 from gymsolve.spec import Array, EnvSpec, Obs
 
 _NUMBERS = (
@@ -39,8 +39,13 @@ _NUMBERS = (
 )
 
 
+def rows_dtype(fields: Sequence[RowField]) -> np.dtype[np.void]:
+    """The type of a row with these fields."""
+    return np.dtype([(field.name, f"<{field.kind}", field.shape) for field in fields])
+
+
 class Pictures(Sequence[Array]):
-    """What the camera saw, uint8 [H, W, 3] by state; decoded when asked for."""
+    """The camera's pictures, uint8 [H, W, 3] by state; decoded on access."""
 
     def __init__(self, stored: Inspection) -> None:
         self._stored = stored
@@ -55,7 +60,7 @@ class Pictures(Sequence[Array]):
 
     def __getitem__(self, state: int | slice) -> Array | list[Array]:
         if isinstance(state, slice):
-            return [self[one] for one in range(*state.indices(len(self)))]
+            return [self[place] for place in range(*state.indices(len(self)))]
         place = state + len(self) if state < 0 else state
         if not 0 <= place < len(self):
             raise IndexError(f"there are {len(self)} pictures; none is number {state}")
@@ -84,16 +89,13 @@ class InspectedEpisode:
             self.spec = EnvSpec.from_json(stored.facts["spec"])
             self.settings = CreditSettings.from_json(stored.facts["credit"])
         except ValueError as error:
-            told = str(error).rstrip(".")
-            raise RunDamagedError(f"the file describes no episode: {told}.", where=place) from error
-        fields = [
-            (one.name, f"<{one.kind}" if one.kind != "S64" else "S64", one.shape) for one in stored.fields
-        ]
-        self._dtype = np.dtype(fields)
+            reason = str(error).rstrip(".")
+            raise RunDamagedError(f"the file describes no episode: {reason}.", where=place) from error
+        self._dtype = rows_dtype(stored.fields)
         self._require(place)
 
     def _require(self, place: str) -> None:
-        """Fields that everything here relies on must be there, of the shape that the spaces give."""
+        """Require the fields that are used here, in the shapes that the spaces give."""
         action = self.spec.action
         needed: dict[str, tuple[int, ...]] = dict.fromkeys(_NUMBERS, ())
         needed |= {"action": (action.size,), "taken": (action.size,)}
@@ -118,8 +120,8 @@ class InspectedEpisode:
 
     def column(self, name: str) -> Array:
         """One field of every step [T, …]."""
-        found: Array = self.rows[name][: len(self)]
-        return found
+        column: Array = self.rows[name][: len(self)]
+        return column
 
     @property
     def obs(self) -> dict[str, Array]:
@@ -133,30 +135,30 @@ class InspectedEpisode:
 
     @property
     def values(self) -> Array:
-        """What the critic expected [T + 1], in units of the rewards that it learned from."""
-        found: Array = self.rows["value"]
-        return found
+        """The critic's values [T + 1], in units of the rewards that it learned from."""
+        values: Array = self.rows["value"]
+        return values
 
     @property
     def actions(self) -> Array:
-        """As the environment took them [T, *shape]."""
+        """Actions as the environment took them [T, *shape]."""
         action = self.spec.action
         taken = self.column("taken")
         return taken.reshape(len(self), *action.shape).astype(action.dtype)
 
     @property
     def labels(self) -> list[str]:
-        """What the actions are called."""
+        """Names of the actions."""
         return [text.decode(errors="replace") for text in self.column("label").tolist()]
 
     @property
     def rewards(self) -> Array:
-        """As the agent saw them [T], before they are scaled for learning."""
+        """Rewards as the agent saw them [T], before scaling."""
         return self.column("reward")
 
     @property
     def probabilities(self) -> Array | None:
-        """Of every choice [T, choices], parts side by side; None for a box."""
+        """Probabilities of every choice [T, choices], parts side by side; None for a box."""
         return self.column("params") if self.spec.action.nvec else None
 
     @property
@@ -171,21 +173,21 @@ class InspectedEpisode:
 
     @property
     def components(self) -> dict[str, Array]:
-        """What each named part of the reward paid [T]."""
+        """Rewards of each named part [T]."""
         return {name: self.column("components")[:, i] for i, name in enumerate(self.spec.components)}
 
     @property
     def memory(self) -> Array | None:
-        """What a recurrent policy remembered in each state [T + 1, M]; None without memory."""
-        found: Array | None = self.rows["memory"] if "memory" in (self._dtype.names or ()) else None
-        return found
+        """The memory of a recurrent policy in each state [T + 1, M]; None without memory."""
+        memory: Array | None = self.rows["memory"] if "memory" in (self._dtype.names or ()) else None
+        return memory
 
     @property
     def frames(self) -> Pictures:
         return Pictures(self.stored)
 
     def observation(self, state: int) -> Obs:
-        """Everything that the policy saw in a state, as a batch of one: pictures too."""
+        """The policy's observation in a state, as a batch of one, with pictures."""
         return {
             key: self.picture(key, state)[None]
             if entry.kind == "image"
@@ -194,7 +196,7 @@ class InspectedEpisode:
         }
 
     def picture(self, key: str, state: int) -> Array:
-        """A picture [C, H, W] as the policy saw it in a state: without loss."""
+        """A picture [C, H, W] as the policy saw it in a state, lossless."""
         entry = self.spec.obs[key]
         parts = self.stored.read_planes(self.rows[f"planes/{key}"][state].tolist())
         size = math.prod(entry.shape) * np.dtype(entry.dtype).itemsize
@@ -244,19 +246,16 @@ class InspectedEpisode:
         discounted sum of rewards up to the end, with the value of the last state where a time limit cut it;
         `advantage_value` and `advantage_mean` compare that sum with the value and with its mean.
         """
-        changed = {"gamma": gamma, "gae_lambda": gae_lambda, "reward_scale": reward_scale}
-        settings = self.settings.with_changes(**changed)
-        rollout = self.rollout(settings)
-        columns, credit = self._credit(rollout, settings)
-        found = {"reward": rollout.rewards, "advantage": credit.advantages, "return": credit.targets[TASK]}
-        return {name: array[:, 0] for name, array in (found | columns).items()}
+        rollout, more, credit = self._credit(self.settings.with_changes(gamma, gae_lambda, reward_scale))
+        columns = {"reward": rollout.rewards, "advantage": credit.advantages, "return": credit.targets[TASK]}
+        return {name: array[:, 0] for name, array in (columns | more).items()}
 
-    def _credit(self, rollout: Rollout, settings: CreditSettings) -> tuple[dict[str, Array], Credit]:
-        gamma = settings.gamma
-        empty = np.zeros((0, 1), np.float32)
+    def _credit(self, settings: CreditSettings) -> tuple[Rollout, dict[str, Array], Credit]:
+        """The episode as a rollout, columns that follow from its rewards and values, and its credit."""
+        rollout, gamma, empty = self.rollout(settings), settings.gamma, np.zeros((0, 1), np.float32)
         if not len(self):
             names = ("td_error", "return_to_go", "advantage_value", "advantage_mean")
-            return dict.fromkeys(names, empty), Credit(empty, empty, {TASK: empty})
+            return rollout, dict.fromkeys(names, empty), Credit(empty, empty, {TASK: empty})
         ends = rollout.terminated, rollout.truncated
         values = rollout.values, rollout.next_values
         to_go = monte_carlo(rollout.rewards, rollout.next_values, *ends, gamma=gamma)
@@ -266,32 +265,28 @@ class InspectedEpisode:
             "advantage_value": to_go - rollout.values,
             "advantage_mean": to_go - to_go.mean(),
         }
-        return columns, episode_credit(rollout, settings)
+        return rollout, columns, episode_credit(rollout, settings)
 
-    def table(
-        self,
-        *,
-        gamma: float | None = None,
-        gae_lambda: float | None = None,
-        reward_scale: float | None = None,
-    ) -> dict[str, Array]:
-        """A column per name: those of a checkpoint's `rollout.csv`, then what only an inspection knows."""
-        changed = {"gamma": gamma, "gae_lambda": gae_lambda, "reward_scale": reward_scale}
-        settings = self.settings.with_changes(**changed)
-        rollout = self.rollout(settings)
-        more, credit = self._credit(rollout, settings)
+    def table(self, **changes: float | None) -> dict[str, Array]:
+        """A column per name: those of a checkpoint's `rollout.csv`, then further ones of an inspection.
+
+        `changes` are those of `credit`.
+        """
+        rollout, more, credit = self._credit(self.settings.with_changes(**changes))
         if not len(self):
             return {}
-        told = {"entropy": "entropy", "reward_seen": "reward", "raw_return": "raw_return", "lives": "lives"}
-        told |= {name: name for name in ("memory_norm", "memory_change") if name in (self._dtype.names or ())}
-        more |= {name: self.column(field)[:, None] for name, field in told.items()}
+        fields = {"entropy": "entropy", "reward_seen": "reward", "raw_return": "raw_return", "lives": "lives"}
+        fields |= {
+            name: name for name in ("memory_norm", "memory_change") if name in (self._dtype.names or ())
+        }
+        more |= {name: self.column(field)[:, None] for name, field in fields.items()}
         more |= {f"reward/{name}": paid[:, None] for name, paid in self.components.items()}
         more["label"] = np.array(self.labels)[:, None]
         return rollout_columns(rollout, credit, more=more)
 
-    def to_csv(self, **settings: float | None) -> str:
+    def to_csv(self, **changes: float | None) -> str:
         """The table as CSV text."""
-        return columns_csv(self.table(**settings))
+        return columns_csv(self.table(**changes))
 
     def __repr__(self) -> str:
         facts = self.facts

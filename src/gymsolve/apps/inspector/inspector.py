@@ -1,8 +1,7 @@
-"""The process behind the inspector's page: it plays episodes, and tells the page as they grow.
+"""The process behind the inspector's page: it plays episodes and reports their growth to the page.
 
 A page sends verbs, and every verb is a function in `VERBS`. Rows and pictures do not pass through here: the
-page reads them from the run's files, by way of the server. Where a verb fails the page is told why, and the
-session goes on.
+server reads them from the run's files. Where a verb fails, the page gets the error and the session goes on.
 """
 
 import sys
@@ -40,9 +39,7 @@ def _answer(desk: Desk, message: dict[str, Any]) -> None:
             raise UsageError(f"the inspector has no verb {str(kind)[:40]!r}.")
         verb(desk, message)
     except GymsolveError as error:
-        if (
-            verb is play_episodes
-        ):  # as other commands, it says in the terminal, too, why there is nothing to see
+        if verb is play_episodes:  # the terminal shows this error too, as for other commands
             sys.stderr.write(f"error: {error}\n")
         desk.tell("failed", verb=kind, text=error.message, hint=error.hint, where=error.where)
 
@@ -56,17 +53,17 @@ def play_episodes(desk: Desk, message: dict[str, Any]) -> None:
     first = whole_in(message, "seed", examiner.config.seed)
     for seed in range(first, first + count):
         question = ask(message, seed)
-        found = examiner.stored(question) if not message.get("again") else None
-        if found is None:
-            found = examiner.play(question, teller(desk))
-        tell_done(desk, found)
-        if found.facts["state"] != "whole":
+        inspection = examiner.stored(question) if not message.get("again") else None
+        if inspection is None:
+            inspection = examiner.play(question, teller(desk))
+        tell_done(desk, inspection)
+        if inspection.facts["state"] != "whole":
             break
     desk.tell("done")
 
 
 def ask(message: dict[str, Any], seed: int) -> Question:
-    """What a message wants to see."""
+    """The question that a message asks."""
     role: Role = "train" if message.get("role") == "train" else "eval"
     steps = whole_in(message, "steps", LONGEST)
     likeliest, task = message.get("sampled") is not True, text_in(message, "task")
@@ -89,4 +86,4 @@ VERBS: dict[str, Verb] = {
     "across": branch_verbs.compare_checkpoints,
     "look": look,
 }
-"""What a page may ask for, by the `type` of its message."""
+"""The verbs of a page, by the `type` of its message."""

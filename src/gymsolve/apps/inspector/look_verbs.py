@@ -1,6 +1,6 @@
 """Verbs of the inspector's page about the network: filters, activations, saliency, dead channels.
 
-Networks are looked at by torch, whichever engine acts. Arrays go to the page as float32, one after another.
+Torch runs the networks here, whichever engine acts. Arrays go to the page as float32, one after another.
 """
 
 from collections.abc import Mapping
@@ -28,13 +28,13 @@ from gymsolve.runs.inspections import open_inspection
 from gymsolve.spec import Array
 
 _MOST_STATES = 512
-"""States of an episode that are looked at for dead channels, evenly spread."""
+"""The most states of an episode in which dead channels are searched, evenly spread."""
 _MOST_BYTES = 200 << 20
-"""Of their observations."""
+"""The most bytes of their observations."""
 
 
 def look(desk: Desk, message: dict[str, Any]) -> None:
-    """Tell `what` the network does in a `state` of an `episode`."""
+    """Send the page `what` the network does in a `state` of an `episode`."""
     parent = open_inspection(desk.run, text_in(message, "episode") or "")
     examiner = desk.examiner(parent.facts["checkpoint"])
     require_checkpoint(examiner, parent)
@@ -44,37 +44,34 @@ def look(desk: Desk, message: dict[str, Any]) -> None:
     episode, what = InspectedEpisode(parent), text_in(message, "what") or ""
     if what not in _LOOKS:
         raise UsageError(f"there is nothing to see of {what[:40]!r}.", hint=f"There are {', '.join(_LOOKS)}.")
-    told, arrays = _LOOKS[what](policy, episode, message)
+    facts, arrays = _LOOKS[what](policy, episode, message)
     places, blob = pack_arrays(arrays)
-    desk.tell("done", blob, what=what, arrays=places, **told)
+    desk.tell("done", blob, what=what, arrays=places, **facts)
 
 
 _Seen = tuple[dict[str, Any], dict[str, Array]]
 
 
 def _look_at_network(policy: Policy, episode: InspectedEpisode, message: dict[str, Any]) -> _Seen:
-    """Its layers and their shapes, and the filters of the first ones."""
-    found = activations(policy, episode.observation(0), _memory(episode, 0))
-    layers = [{"name": name, "shape": list(out.shape[1:])} for name, out in found.items()]
+    """The network's layers and their shapes, and the filters of the first ones."""
+    outputs = activations(policy, episode.observation(0), _memory(episode, 0))
+    layers = [{"name": name, "shape": list(out.shape[1:])} for name, out in outputs.items()]
     filters = find_filters(policy)
-    about = [{"entry": one.entry, "side": one.side, "array": f"filters/{n}"} for n, one in enumerate(filters)]
+    arrays = {f"filters/{number}": bank.weights for number, bank in enumerate(filters)}
+    about = [
+        {"entry": bank.entry, "side": bank.side, "array": name}
+        for bank, name in zip(filters, arrays, strict=True)
+    ]
+    names = episode.facts["obs_names"]
     entries = [
-        {
-            "key": key,
-            "kind": entry.kind,
-            "shape": list(entry.shape),
-            "names": episode.facts["obs_names"].get(key, []),
-        }
+        {"key": key, "kind": entry.kind, "shape": list(entry.shape), "names": names.get(key, [])}
         for key, entry in policy.spec.obs.items()
     ]
-    return (
-        {"layers": layers, "filters": about, "entries": entries, "shared": policy.shared},
-        {f"filters/{number}": one.weights for number, one in enumerate(filters)},
-    )
+    return {"layers": layers, "filters": about, "entries": entries, "shared": policy.shared}, arrays
 
 
 def _look_at_saliency(policy: Policy, episode: InspectedEpisode, message: dict[str, Any]) -> _Seen:
-    """Slopes and occlusion of both answers, along every entry."""
+    """Gradients and occlusion of action and value, for every entry of the observation."""
     if not isinstance(policy, Policy):
         raise UsageError(
             "saliency is about a policy and its values, and this run learns action values.",
@@ -89,29 +86,28 @@ def _look_at_saliency(policy: Policy, episode: InspectedEpisode, message: dict[s
     for key, covered in occlude(policy, asked).items():
         arrays[f"occlusion/action/{key}"] = covered.action
         arrays[f"occlusion/value/{key}"] = covered.value
-    strides = {
-        key: occlusion_stride(one.shape) for key, one in policy.spec.obs.items() if one.kind == "image"
-    }
+    images = {key: entry for key, entry in policy.spec.obs.items() if entry.kind == "image"}
+    strides = {key: occlusion_stride(entry.shape) for key, entry in images.items()}
     return {"label": label, "log_prob": log_prob, "value": value, "strides": strides}, arrays
 
 
 def _look_at_layer(policy: Policy, episode: InspectedEpisode, message: dict[str, Any]) -> _Seen:
-    """What one layer gives."""
+    """The outputs of one layer."""
     state, name = _state(episode, message), text_in(message, "layer") or ""
-    found = activations(policy, episode.observation(state), _memory(episode, state))
-    if name not in found:
+    outputs = activations(policy, episode.observation(state), _memory(episode, state))
+    if name not in outputs:
         raise UsageError(f"the network has no layer {name[:80]!r}.", where="layer")
-    return {"layer": name}, {"layer": found[name][0]}
+    return {"layer": name}, {"layer": outputs[name][0]}
 
 
 def _look_for_dead(policy: Policy, episode: InspectedEpisode, message: dict[str, Any]) -> _Seen:
-    """In which share of the episode's states each channel of each layer gives anything."""
+    """The share of the episode's states in which each channel of each layer is not 0."""
     count = len(episode.rows)
     size = sum(array.nbytes for array in episode.observation(0).values())
     most = max(1, min(count, _MOST_STATES, _MOST_BYTES // size))
     states = np.unique(np.linspace(0, count - 1, most).astype(int))
     seen = [episode.observation(int(state)) for state in states]
-    obs = {key: np.concatenate([one[key] for one in seen]) for key in seen[0]}
+    obs = {key: np.concatenate([observation[key] for observation in seen]) for key in seen[0]}
     memory = None if episode.memory is None else np.array(episode.memory[states])
     shares = shares_active(policy, obs, memory)
     dead = {name: int((share == 0).sum()) for name, share in shares.items()}
@@ -127,7 +123,7 @@ _LOOKS = {
 
 
 def _asked(policy: Policy, episode: InspectedEpisode, state: int) -> tuple[Asked, str]:
-    """What the policy was asked in a state, and what it did; at the end, what it would have done."""
+    """The policy's inputs in a state and the name of its action; at the end, the action it would take."""
     obs, memory = episode.observation(state), _memory(episode, state)
     if state >= len(episode):
         own = {key: array.copy() for key, array in obs.items()}  # torch wants arrays that may be written to
@@ -152,7 +148,7 @@ def _state(episode: InspectedEpisode, message: dict[str, Any]) -> int:
 
 
 def pack_arrays(arrays: Mapping[str, Array]) -> tuple[list[dict[str, Any]], bytes]:
-    """Arrays as float32 bytes, and where each of them lies."""
+    """Places of the arrays, and the arrays as float32 bytes."""
     places, parts, at = [], [], 0
     for name, array in arrays.items():
         finite = np.nan_to_num(np.ascontiguousarray(array, "<f4"), posinf=0.0, neginf=0.0)

@@ -1,6 +1,6 @@
-"""Inspected episodes as a server gives them: facts as JSON, rows and pictures as bytes of the files.
+"""Inspected episodes for a server: facts as JSON, rows and pictures as bytes of the files.
 
-Only what follows from discount and lambda is computed here, by the functions of training, without torch.
+Only advantages and returns are computed here, by the functions of training, without torch.
 """
 
 import json
@@ -22,22 +22,22 @@ from gymsolve.runs.run import Run
 from gymsolve.spec import Array
 
 _MOST_BYTES = 8 << 20
-"""Of one answer, about."""
+"""The most bytes of an answer, about."""
 _MOST_PICTURES = 128
 _MOST_RUNS = 500
 _WIDE = ("memory", "obs/", "seen/", "planes/")
-"""Fields from here on are read a few rows at a time; those before them for a whole episode."""
+"""Wide fields: they are read a few rows at a time, the fields before them for a whole episode."""
 
 
 def runs_to_inspect(runs_dir: Path | str | None) -> dict[str, Any]:
     """Runs of a folder, newest first."""
-    found = list_runs(runs_dir)
-    told = [{"run": one.id, "name": one.name, "env_id": one.env_id, "status": one.status} for one in found]
-    return {"runs": told[:_MOST_RUNS]}
+    runs = list_runs(runs_dir)[:_MOST_RUNS]
+    rows = [{"run": run.id, "name": run.name, "env_id": run.env_id, "status": run.status} for run in runs]
+    return {"runs": rows}
 
 
 def inspectable(runs_dir: Path | str | None, run_id: str) -> dict[str, Any]:
-    """What there is to inspect of a run: its checkpoints, and the episodes that were inspected."""
+    """The checkpoints of a run, and the episodes that were inspected."""
     run = run_among(runs_dir, run_id)
     checkpoints, damage = survey_checkpoints(run)
     summary = run.summary()
@@ -51,10 +51,10 @@ def inspectable(runs_dir: Path | str | None, run_id: str) -> dict[str, Any]:
             "status": summary.status,
             "seed": summary.seed,
             "deterministic": evaluation.get("deterministic") is not False,
-            "checkpoints": [one | _policy_digest(run, one["name"]) for one in checkpoints],
+            "checkpoints": [saved | _policy_digest(run, saved["name"]) for saved in checkpoints],
             "tasks": _tasks(stored),
             "damage": damage,
-            "episodes": [one.summary() for one in list_inspections(run)],
+            "episodes": [inspection.summary() for inspection in list_inspections(run)],
         }
     )
 
@@ -67,27 +67,28 @@ def _tasks(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _policy_digest(run: Run, name: str) -> dict[str, Any]:
-    """What tells the weights of a checkpoint from others: a resumed run may save other ones by its name."""
+    """The digest of a checkpoint's weights: a resumed run may save others under the same name."""
     with suppress(CheckpointError, UnknownRunError):  # removed by the trainer since the listing
         return {"policy_sha256": read_meta(run, name)["files"].get(POLICY, {}).get("sha256")}
     return {}
 
 
 def episode_facts(runs_dir: Path | str | None, run_id: str, name: str) -> dict[str, Any]:
-    """Everything known of an episode but its rows; `head` is how many bytes of a row are numbers to plot."""
-    one = _find(runs_dir, run_id, name)
-    sizes = {"states": one.states, "frames": one.frames, "row_bytes": one.row_bytes, "head": _head(one)}
-    return _plain({"name": one.name, **one.facts, **sizes})
+    """All facts of an episode, and sizes; `head` counts the bytes of a row before its wide fields."""
+    stored = _find(runs_dir, run_id, name)
+    counts = {"states": stored.states, "frames": stored.frames}
+    sizes = {"row_bytes": stored.row_bytes, "head": _head(stored)}
+    return _plain({"name": stored.name, **stored.facts, **counts, **sizes})
 
 
 def episode_rows(
     runs_dir: Path | str | None, run_id: str, name: str, first: int, last: int, *, head: bool
 ) -> bytes:
     """Rows as they lie in the file, or the first bytes of each."""
-    one = _find(runs_dir, run_id, name)
-    size, width = one.row_bytes, _head(one)
+    inspection = _find(runs_dir, run_id, name)
+    size, width = inspection.row_bytes, _head(inspection)
     most = max(1, _MOST_BYTES // (width if head else size))
-    data = one.read_rows(first, min(last, first + most))
+    data = inspection.read_rows(first, min(last, first + most))
     if not head:
         return data
     return b"".join(data[at : at + width] for at in range(0, len(data), size))
@@ -95,8 +96,8 @@ def episode_rows(
 
 def episode_frames(runs_dir: Path | str | None, run_id: str, name: str, first: int, last: int) -> bytes:
     """Pictures of the camera: how many, the length of each, then one after another."""
-    one = _find(runs_dir, run_id, name)
-    return _pack(one.read_frames(first, min(last, first + _MOST_PICTURES)))
+    inspection = _find(runs_dir, run_id, name)
+    return _pack(inspection.read_frames(first, min(last, first + _MOST_PICTURES)))
 
 
 def episode_planes(runs_dir: Path | str | None, run_id: str, name: str, numbers: str) -> bytes:
@@ -116,7 +117,7 @@ def episode_credit(
     """Advantages and returns under some discount: the length of JSON, the JSON, columns of float32."""
     columns = _load(runs_dir, run_id, name).credit(**changes)
     named = json.dumps({"columns": list(columns), "rows": len(columns["reward"])}).encode()
-    named += b" " * (-len(named) % 4)  # whoever reads floats wants them aligned
+    named += b" " * (-len(named) % 4)  # floats must be aligned
     packed: list[Array] = [np.ascontiguousarray(array, "<f4") for array in columns.values()]
     return struct.pack("<I", len(named)) + named + b"".join(array.tobytes() for array in packed)
 
@@ -136,10 +137,10 @@ def _find(runs_dir: Path | str | None, run_id: str, name: str) -> Inspection:
     return open_inspection(run_among(runs_dir, run_id), name)
 
 
-def _head(one: Inspection) -> int:
+def _head(inspection: Inspection) -> int:
     """Bytes of a row before its first wide field."""
     size = 0
-    for field in one.fields:
+    for field in inspection.fields:
         if field.name.startswith(_WIDE) and field.name not in ("memory_norm", "memory_change"):
             break
         size += field.bytes
@@ -152,6 +153,6 @@ def _pack(parts: list[bytes]) -> bytes:
 
 
 def _plain(data: dict[str, Any]) -> dict[str, Any]:
-    """Without what JSON cannot say."""
-    found: dict[str, Any] = json.loads(to_json(data))
-    return found
+    """The data with null for NaN and infinity, which JSON does not have."""
+    plain: dict[str, Any] = json.loads(to_json(data))
+    return plain

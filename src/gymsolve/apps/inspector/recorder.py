@@ -1,8 +1,8 @@
-"""A run's policy plays one episode, and every step is kept: what it saw, thought and did, what came of it.
+"""A run's policy plays one episode, and every step is stored: observation, values, action and reward.
 
 The episode is that of an evaluation on the same seed, unless the wrappers of training are asked for. It is
-computed once and stored in the run (`runs/inspections.py`); `inspected_episode.py` reads it. The rows grow
-while the episode is played, so that somebody can look on.
+played once and stored in the run (`runs/inspections.py`); `inspected_episode.py` reads it. The rows grow
+while the episode is played, so that it can be watched.
 """
 
 import hashlib
@@ -41,28 +41,28 @@ from gymsolve.training.health.nonfinite import require_finite_actions
 from gymsolve.training.watchdog import Watchdog
 
 LONGEST = 20_000
-"""Steps after which an episode is cut unless more are asked for."""
+"""An episode is cut after so many steps unless more are asked for."""
 _MOST_STEPS = 1_000_000
 _CHUNK = 16
-"""Rows that are considered together: always so many, because a sum is rounded by the size of its batch."""
+"""Rows that the policy evaluates in one batch; a fixed number, because the batch size changes rounding."""
 
 Watching = Callable[[InspectionWriter, int], bool]
-"""Hears how many states there are; False ends the episode there."""
+"""Gets the number of states so far; returns False to end the episode."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What to look at."""
+    """The episode to inspect."""
 
     seed: int | None = None
-    """As `eval --run-seeds --seed` counts: it decides the episode; None takes the run's own."""
+    """The seed of the episode, as in `eval --run-seeds --seed`; None takes the run's own."""
     deterministic: bool | None = None
-    """Take the likeliest actions, or sample them; None does as the run's own evaluations do."""
+    """Take the likeliest actions, or sample them; None does as the run's own evaluations."""
     role: Role = "eval"
     steps: int = LONGEST
     camera: bool = True
     task: str | None = None
-    """Which of several tasks; None takes the first."""
+    """The task, of several; None takes the first."""
     forced: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     """Actions by step, in the policy's units, to take instead of the policy's own."""
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -82,14 +82,14 @@ class Prefix(Protocol):
 
     episode: InspectedEpisode
     states: int
-    """So many; at least one."""
+    """The number of its states; at least one."""
 
     def holds(self, moment: Moment) -> bool:
-        """Whether a moment is among them; an `EnvFaultError` where it is not what it was there."""
+        """The moment is among them; an `EnvFaultError` where it differs from the stored one."""
 
 
 class EpisodeRecorder:
-    """One checkpoint of a run, and an environment to examine it in."""
+    """One checkpoint of a run, and environments to play it in."""
 
     def __init__(
         self,
@@ -99,13 +99,13 @@ class EpisodeRecorder:
         trust: bool = False,
         on_wait: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`on_wait` hears a sentence on a call into the environment that takes long."""
+        """`on_wait` gets a sentence about a call into the environment that takes long."""
         self.on_wait = on_wait
         self.run, self.saved = open_checkpoint(ref, runs_dir)
         self.config, _ = buildable_settings(self.run, trust=trust)
         self.policy = load_policy(self.saved.policy, self.saved.policy_metadata, threads=self.config.threads)
         require_fit(self.policy, self.config.env, self.run)
-        self._stages: dict[tuple[Role, bool, str | None], tuple[RenderEnv, bool]] = {}
+        self._render_envs: dict[tuple[Role, bool, str | None], tuple[RenderEnv, bool]] = {}
         self._notes: list[str] = []
         self._places = Places()
 
@@ -116,17 +116,17 @@ class EpisodeRecorder:
         self.close()
 
     def close(self) -> None:
-        for stage, _ in self._stages.values():
-            stage.close()
-        self._stages = {}
+        for render_env, _ in self._render_envs.values():
+            render_env.close()
+        self._render_envs = {}
 
     def is_likeliest(self, question: Question) -> bool:
-        """Is the likeliest action taken, and none drawn?"""
+        """The likeliest actions are taken; none is sampled."""
         asked = question.deterministic
         return self.config.eval.deterministic if asked is None else asked
 
     def key(self, question: Question) -> str:
-        """What tells one inspection from another: checkpoint, seed, how actions are chosen, and all else."""
+        """The key of an inspection: checkpoint, seed, way of choosing actions, and a digest of all else."""
         about = {
             "policy": identify(self.saved)["policy_sha256"],
             "env": self.config.env.model_dump(mode="json"),
@@ -156,26 +156,26 @@ class EpisodeRecorder:
         watching: Watching = lambda writer, states: True,
         prefix: "Prefix | None" = None,
     ) -> Inspection:
-        """Play the episode and store it; where `watching` ends it, what there is so far.
+        """Play the episode and store it, or its beginning where `watching` ends it.
 
-        The states of a `prefix` are reached again and compared, but neither drawn nor considered anew.
+        The states of a `prefix` are reached again and compared, but neither drawn nor evaluated again.
         """
         with Watchdog(self.config.env, on_wait=self.on_wait):
             self._notes = []
-            stage, filmed = self.stage(question.role, camera=question.camera, task=question.task)
+            render_env, filmed = self.open_env(question.role, camera=question.camera, task=question.task)
             policy, memory = self.policy, self.policy.first_memory(1)
             stack = self.config.env.frame_stack
             fields = row_fields(policy.spec, stack, None if memory is None else memory.shape[1])
-            facts = {**self._facts(question, stage), "camera": filmed}
+            facts = {**self._facts(question, render_env), "camera": filmed}
             writer = InspectionWriter(self.run, self.key(question), fields, facts)
-            rows = EpisodeRows(policy, stage, writer, stack=stack, filmed=filmed)
+            rows = EpisodeRows(policy, render_env, writer, stack=stack, filmed=filmed)
             try:
                 if prefix is not None and prefix.episode.stored.fields != fields:
                     prefix = None
                 if prefix is not None:
                     rows.adopt(prefix.episode, prefix.states)
-                whole = self._play(question, stage, rows, watching, prefix)
-            except BaseException:  # also a stop: what is left would look as if it were still played
+                whole = self._play(question, render_env, rows, watching, prefix)
+            except BaseException:  # also a stop: an unfinished episode would look as if it were still played
                 writer.abandon()
                 raise
             return writer.finish("whole" if whole else "stopped", rows.summary(self._notes))
@@ -183,12 +183,12 @@ class EpisodeRecorder:
     def _play(
         self,
         question: Question,
-        stage: RenderEnv,
+        render_env: RenderEnv,
         rows: EpisodeRows,
         watching: Watching,
         prefix: "Prefix | None",
     ) -> bool:
-        """Fill the rows; False where somebody ended it before the episode or its limit did."""
+        """Fill the rows; False where `watching` ended the episode."""
         seed = self.config.seed if question.seed is None else question.seed
         rng = None if self.is_likeliest(question) else generator(seed, "eval", 0, 1)
         key, parent, states = self.key(question), "", 0
@@ -197,15 +197,15 @@ class EpisodeRecorder:
         self._places.begin(key, parent, states)
         moments = play(
             self.policy,
-            stage,
+            render_env,
             seed=integer_seeds(seed, "eval", 1, 0)[0],
             rng=rng,
             episodes=1,
             force=self._force(question),
-            start=None if prefix is None else self._places.go_back(key, stage, rng),
+            start=None if prefix is None else self._places.go_back(key, render_env, rng),
         )
         for moment in moments:
-            self._places.pass_by(parent if moment.step < states else key, stage, moment, rng)
+            self._places.pass_by(parent if moment.step < states else key, render_env, moment, rng)
             if moment.chosen is not None:
                 require_finite_actions(self.policy.spec, moment.chosen, moment.step)
             if prefix is not None and prefix.holds(moment):
@@ -233,25 +233,25 @@ class EpisodeRecorder:
 
         return force
 
-    def stage(self, role: Role, *, camera: bool = True, task: str | None = None) -> tuple[RenderEnv, bool]:
-        """The environment in a role, kept for the next question, and whether its camera works."""
-        known = self.config.env.tasks
-        if task is not None and task not in known:
-            hint = f"Its tasks are: {', '.join(known)}." if known else "It has one task; name none."
+    def open_env(self, role: Role, *, camera: bool = True, task: str | None = None) -> tuple[RenderEnv, bool]:
+        """The environment in a role, kept open for the next question; and True if its camera works."""
+        tasks = self.config.env.tasks
+        if task is not None and task not in tasks:
+            hint = f"Its tasks are: {', '.join(tasks)}." if tasks else "It has one task; name none."
             raise UsageError(f"run {self.run.id} has no task {task!r}.", where="task", hint=hint)
-        found = self._stages.get((role, camera, task))
-        if found is None:
+        opened = self._render_envs.get((role, camera, task))
+        if opened is None:
             try:
-                found = open_role_env(self.config.env, role, camera=camera, task=task)
+                opened = open_role_env(self.config.env, role, camera=camera, task=task)
             except EnvFaultError as error:
                 if not camera:
                     raise
                 self._notes.append(" ".join(filter(None, (error.message, error.hint))).rstrip("."))
-                found = open_role_env(self.config.env, role, camera=False, task=task)
-            self._stages[role, camera, task] = found
-        return found
+                opened = open_role_env(self.config.env, role, camera=False, task=task)
+            self._render_envs[role, camera, task] = opened
+        return opened
 
-    def _facts(self, question: Question, stage: RenderEnv) -> dict[str, Any]:
+    def _facts(self, question: Question, render_env: RenderEnv) -> dict[str, Any]:
         config, spec = self.config, self.policy.spec
         credit, notes = credit_settings(config, self.saved, question.task)
         self._notes += notes
@@ -264,23 +264,19 @@ class EpisodeRecorder:
             "role": question.role,
             **({} if question.task is None else {"task": question.task}),
             "spec": spec.to_json(),
-            "action_names": list(_action_names(stage.labels, spec.action)),
+            "action_names": list(_action_names(render_env.labels, spec.action)),
             "obs_names": {"obs": list(named)} if (named := obs_names(spec)) else {},
             "frame_stack": config.env.frame_stack,
             "credit": vars(credit),
             "std": None if log_std is None else np.exp(log_std).tolist(),
-            "fps": stage.fps,
+            "fps": render_env.fps,
             "forced": {str(step): list(action) for step, action in question.forced.items()},
             **question.about,
         }
 
 
 def inspect_run(
-    ref: str | Path | Run,
-    question: Question,
-    *,
-    runs_dir: Path | str | None = None,
-    trust: bool = False,
+    ref: str | Path | Run, question: Question, *, runs_dir: Path | str | None = None, trust: bool = False
 ) -> InspectedEpisode:
     """One episode of `RUN[@CHECKPOINT]`, step by step; played once, then read from the run."""
     with EpisodeRecorder(ref, runs_dir=runs_dir, trust=trust) as examiner:
@@ -290,7 +286,7 @@ def inspect_run(
 def credit_settings(
     config: TrainConfig, saved: Checkpoint, task: str | None = None
 ) -> tuple[CreditSettings, list[str]]:
-    """What the run learned with at a checkpoint, schedules resolved; and what has to be said of it."""
+    """The settings of advantages at a checkpoint, with schedules resolved; and notes about them."""
     algo, notes = config.algo, []
     taken = saved.meta["vec_steps"] if config.budget_in == "vec_steps" else saved.meta["env_steps"]
     progress = Progress(int(taken or 0), config.steps)
@@ -319,7 +315,7 @@ def credit_settings(
 
 
 def _reward_factor(state: Any, config: TrainConfig, task: str | None) -> float | None:
-    """What rewards of a task were multiplied by at a checkpoint."""
+    """The factor of a task's rewards at a checkpoint."""
     tasks = [*config.env.tasks]
     with suppress(KeyError, TypeError, ValueError):
         scaler = RewardScaler(len(state["running"]), tasks=len(tasks))
@@ -330,7 +326,7 @@ def _reward_factor(state: Any, config: TrainConfig, task: str | None) -> float |
 
 
 def _action_names(labels: ActionLabels, action: ActionSpec) -> tuple[str, ...]:
-    """A name per choice, button or dimension; empty where nobody knows any."""
+    """A name per choice, button or dimension; empty where none is known."""
     if not labels.parts:
         return labels.names
     if action.kind == "multi_binary":

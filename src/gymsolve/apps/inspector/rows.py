@@ -1,4 +1,4 @@
-"""Rows of an inspected episode: moments go in, the policy considers them in batches, bytes come out."""
+"""Rows of an inspected episode: the policy evaluates moments in batches, and the rows are written."""
 
 import io
 import zlib
@@ -7,25 +7,25 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
+from gymsolve.apps.inspector.inspected_episode import InspectedEpisode, rows_dtype
 from gymsolve.apps.playback import Moment
 from gymsolve.envs.render_env import RenderEnv
 from gymsolve.errors import EnvFaultError
 from gymsolve.experience.learner import Policy
-from gymsolve.runs.inspections import InspectionWriter, RowField
+from gymsolve.runs.inspections import InspectionWriter, RowField, row_fields_in
 from gymsolve.spec import Array, EnvSpec
 
 _QUALITY = 80
 _LARGEST_SIDE = 480
 _MOST_BYTES = 400 << 20
-"""Of pictures from the camera; as much again of what the network sees."""
+"""The most bytes of the camera's pictures, and of the network's input pictures."""
 _LABEL_BYTES = 64
 _KINDS = {"float32": "f4", "float64": "f8", "int64": "i8", "uint8": "u1"}
 _MOST_MEMORY = 1 << 16
 
 
 def row_fields(spec: EnvSpec, stack: int, memory: int | None) -> list[RowField]:
-    """What a row holds; the numbers that everybody reads come first."""
+    """The fields of a row; the numbers that pages plot come first."""
     action, box = spec.action, spec.action.kind == "box"
     fields = [RowField(name, "f4") for name in ("value", "log_prob", "entropy")]
     fields += [RowField(name, "f8") for name in ("reward", "raw_return")]
@@ -53,24 +53,24 @@ def row_fields(spec: EnvSpec, stack: int, memory: int | None) -> list[RowField]:
 
 
 def _frames_in(shape: tuple[int, ...], stack: int) -> int:
-    """How many frames a picture [C, H, W] is a stack of."""
+    """The number of frames that are stacked in a picture [C, H, W]."""
     return stack if shape[0] % stack == 0 else 1
 
 
 class EpisodeRows:
-    """Collects moments; `flush` writes those whose step is known, and at the end the last state."""
+    """Collects moments; `flush` writes rows of those whose step is known, and at the end the last state."""
 
     def __init__(
-        self, policy: Policy, stage: RenderEnv, writer: InspectionWriter, *, stack: int, filmed: bool
+        self, policy: Policy, render_env: RenderEnv, writer: InspectionWriter, *, stack: int, filmed: bool
     ) -> None:
-        self.policy, self.stage, self.writer = policy, stage, writer
+        self.policy, self.render_env, self.writer = policy, render_env, writer
         self.written = 0
-        """States that readers see."""
+        """The number of states that readers see."""
         self.full = False
-        """True when what the network sees has taken all the room there is: the episode is cut there."""
+        """The network's input pictures have reached their limit, so the episode is cut."""
         self._filmed = self._camera = filmed
         self._stack = stack
-        self._dtype = np.dtype([(one.name, f"<{one.kind}", one.shape) for one in writer_fields(writer)])
+        self._dtype = rows_dtype(row_fields_in(writer.facts))
         self._moments: list[Moment] = []
         self._planes: dict[str, list[Array]] = {}
         self._shown: dict[str, dict[bytes, int]] = {}
@@ -82,11 +82,11 @@ class EpisodeRows:
 
     @property
     def waiting(self) -> int:
-        """Steps that are not written yet."""
+        """The number of steps that are not written yet."""
         return max(0, len(self._moments) - 1)
 
     def add(self, moment: Moment) -> None:
-        """The next moment; the stage must still be in it."""
+        """Take the next moment; the environment must still be in its state."""
         self._moments.append(moment)
         self._earned += moment.scene.reward
         self._last = moment
@@ -98,7 +98,7 @@ class EpisodeRows:
         self.full = self.writer.plane_bytes > _MOST_BYTES
 
     def adopt(self, other: InspectedEpisode, states: int) -> None:
-        """Begin with the first states of another episode, whose steps are the same."""
+        """Begin with the first states of another episode, which has the same steps."""
         rows = other.rows[:states]
         images = [key for key, entry in self.policy.spec.obs.items() if entry.kind == "image"]
         planes = 1 + max((int(rows[f"planes/{key}"].max()) for key in images), default=-1)
@@ -117,7 +117,7 @@ class EpisodeRows:
             self._before = held[:, : held.shape[1] - self.policy.memory_inputs]
 
     def flush(self, *, last: bool) -> None:
-        """Write what is complete."""
+        """Write the rows of all complete steps."""
         steps = self._moments[:-1]
         if steps:
             self._write(steps, self._moments[1:])
@@ -126,21 +126,20 @@ class EpisodeRows:
         self._moments = [] if last else self._moments[-1:]
 
     def summary(self, notes: list[str]) -> dict[str, Any]:
-        """How the episode ended, for `inspection.json`."""
+        """Facts about the end of the episode, for `inspection.json`."""
         assert self._last is not None
-        scene = self._last.scene
-        end = "terminated" if scene.terminated else "truncated" if scene.truncated else "cut"
-        earned = {"return": scene.raw_return, "shaped_return": self._earned}
+        last = self._last
+        earned = {"return": last.scene.raw_return, "shaped_return": self._earned}
         cut = [f"the pictures that the network sees have reached {_MOST_BYTES >> 20} MB"] if self.full else []
-        return {"length": self._last.step, **earned, "end": end, "notes": [*notes, *self._notes, *cut]}
+        return {"length": last.step, **earned, "end": last.end, "notes": [*notes, *self._notes, *cut]}
 
     # ----------------------------------------------------------------------------------- rows
 
     def _write(self, now: list[Moment], after: list[Moment]) -> None:
         """Rows of states, with the steps that led from them to those `after`; none for the last state."""
         rows = np.zeros(len(now), self._dtype)
-        obs = {key: np.concatenate([one.scene.obs[key] for one in now]) for key in self.policy.spec.obs}
-        memories = [one.memory for one in now if one.memory is not None]
+        obs = {key: np.concatenate([moment.scene.obs[key] for moment in now]) for key in self.policy.spec.obs}
+        memories = [moment.memory for moment in now if moment.memory is not None]
         memory = np.concatenate(memories) if memories else None
         self._fill_states(rows, obs, memory)
         if after:
@@ -177,33 +176,32 @@ class EpisodeRows:
     def _fill_steps(
         self, rows: Array, now: list[Moment], after: list[Moment], obs: dict[str, Array], memory: Array | None
     ) -> None:
-        masks = [one.scene.masks for one in now if one.scene.masks is not None]
+        masks = [moment.scene.masks for moment in now if moment.scene.masks is not None]
         mask = np.concatenate(masks) if masks else None
-        actions = np.concatenate([one.chosen for one in after if one.chosen is not None])
+        actions = np.concatenate([moment.chosen for moment in after if moment.chosen is not None])
         thought = self.policy.consider(obs, mask, actions, memory)
         rows["value"], rows["log_prob"], rows["entropy"] = thought.values, thought.log_probs, thought.entropy
         rows["params"] = thought.params
         rows["action"] = actions
-        rows["taken"] = [np.ravel(np.asarray(one.action, np.float64)) for one in after]
-        rows["label"] = [self._label(one) for one in after]
-        rows["reward"] = [one.scene.reward for one in after]
-        rows["raw_return"] = [one.scene.raw_return for one in after]
-        rows["terminated"] = [one.scene.terminated for one in after]
-        rows["truncated"] = [one.scene.truncated for one in after]
-        rows["forced"] = [one.step in self._forced for one in now]
-        rows["lives"] = [-1 if one.scene.lives is None else one.scene.lives for one in after]
+        rows["taken"] = [np.ravel(np.asarray(moment.action, np.float64)) for moment in after]
+        rows["label"] = [self._label(moment) for moment in after]
+        rows["forced"] = [moment.step in self._forced for moment in now]
+        scenes = [moment.scene for moment in after]
+        rows["reward"] = [scene.reward for scene in scenes]
+        rows["raw_return"] = [scene.raw_return for scene in scenes]
+        rows["terminated"] = [scene.terminated for scene in scenes]
+        rows["truncated"] = [scene.truncated for scene in scenes]
+        rows["lives"] = [-1 if scene.lives is None else scene.lives for scene in scenes]
         names = self._dtype.names or ()
         if "mask" in names:
             rows["mask"] = True if mask is None else mask
         if "components" in names:
-            paid = [one.scene.components for one in after]  # of several tasks, each has parts of its own
-            rows["components"] = [
-                [one.get(name, 0.0) for name in self.policy.spec.components] for one in paid
-            ]
+            parts = self.policy.spec.components  # of several tasks, each has parts of its own
+            rows["components"] = [[scene.components.get(name, 0.0) for name in parts] for scene in scenes]
 
     def _label(self, moment: Moment) -> bytes:
         assert moment.action is not None
-        text = self.stage.labels.describe(moment.action).encode()
+        text = self.render_env.labels.describe(moment.action).encode()
         return text[:_LABEL_BYTES].decode(errors="ignore").encode()
 
     # ------------------------------------------------------------------------------- pictures
@@ -216,7 +214,7 @@ class EpisodeRows:
             self._notes.append(f"the camera's pictures end after {_MOST_BYTES >> 20} MB")
             return b""
         try:
-            return encode_jpeg(self.stage.render())
+            return encode_jpeg(self.render_env.render())
         except EnvFaultError as error:
             failed = f"{error.message} {error.hint or ''}".rstrip(" .")
         except (ValueError, OSError) as error:
@@ -226,7 +224,7 @@ class EpisodeRows:
         return b""
 
     def _keep(self, key: str, picture: Array) -> Array:
-        """The numbers of a picture's frames in the pool; one that was in the last stack is not kept again."""
+        """The numbers of a picture's frames in the pool; a frame of the last stack is not stored again."""
         frames = picture.reshape(_frames_in(picture.shape, self._stack), -1)
         before = self._shown.get(key, {})
         now: dict[bytes, int] = {}
@@ -236,10 +234,6 @@ class EpisodeRows:
             now[raw] = self.writer.add_plane(zlib.compress(raw, 1)) if number is None else number
         self._shown[key] = now
         return np.array([now[np.ascontiguousarray(frame).tobytes()] for frame in frames], np.int32)
-
-
-def writer_fields(writer: InspectionWriter) -> list[RowField]:
-    return [RowField(one["name"], one["kind"], tuple(one["shape"])) for one in writer.facts["fields"]]
 
 
 def encode_jpeg(picture: Array) -> bytes:

@@ -1,4 +1,4 @@
-"""The desk of an inspector's session: its page, the run it is about, and the checkpoints that lie open.
+"""A session of the inspector: its page, its run, and the checkpoints that are open.
 
 Every verb of the page is a function that gets the desk and a message.
 """
@@ -15,7 +15,7 @@ from gymsolve.runs.inspections import Inspection, InspectionWriter, run_among
 from gymsolve.runs.refs import checkpoint_ref
 
 _MOST_EXAMINERS = 3
-"""Checkpoints whose networks and environments stay open."""
+"""The most checkpoints whose networks and environments stay open."""
 _TELL_SECONDS = 0.1
 
 
@@ -26,16 +26,16 @@ class Kept(Protocol):
 
 
 class Desk:
-    """One session: its channel, the run it is about, and the checkpoints that it has open."""
+    """One session: its channel, its run, and its open checkpoints."""
 
     def __init__(self, channel: Channel, request: dict[str, Any]) -> None:
         self.channel = channel
         self.run = run_among(request.get("runs_dir"), text_in(request, "run") or "")
         self.trust = False
         self.asked: Any = None
-        """The id of the message that is being answered; everything that is told carries it."""
+        """The id of the message that is being answered; all answers carry it."""
         self.kept: dict[str, Kept] = {}
-        """What verbs keep until a later message, by a name of theirs."""
+        """Objects that verbs keep until a later message, by name."""
         self._open: dict[str, EpisodeRecorder] = {}
         self._waiting: deque[dict[str, Any]] = deque()
 
@@ -54,7 +54,7 @@ class Desk:
         self.channel.send({"type": kind, "id": self.asked, **message}, blob)
 
     def next_message(self) -> dict[str, Any]:
-        """What the page wants next."""
+        """The next message of the page."""
         if self._waiting:
             return self._waiting.popleft()
         message = self.channel.receive(None)
@@ -78,35 +78,34 @@ class Desk:
                 self._waiting.append(message)
 
     def keep(self, name: str, kept: "Kept | None") -> None:
-        """Keep something in place of what was there; None only lets go of that."""
+        """Keep an object in place of the last one of that name, which is closed; None only closes it."""
         if (before := self.kept.pop(name, None)) is not None:
             before.close()
         if kept is not None:
             self.kept[name] = kept
 
     def close(self) -> None:
-        for one in (*self.kept.values(), *self._open.values()):
-            one.close()
+        for kept in (*self.kept.values(), *self._open.values()):
+            kept.close()
 
 
 Verb = Callable[[Desk, dict[str, Any]], None]
 """Answers one kind of message."""
 
 
-def tell_done(desk: Desk, found: Inspection) -> None:
-    """The episode is there, to its end."""
-    desk.tell("episode", episode=found.summary(), notes=found.facts.get("notes", []))
+def tell_done(desk: Desk, inspection: Inspection) -> None:
+    """Tell the page that an episode is finished."""
+    desk.tell("episode", episode=inspection.summary(), notes=inspection.facts.get("notes", []))
 
 
 def teller(desk: Desk) -> Callable[[InspectionWriter, int], bool]:
-    """Tells the page how far an episode is."""
-
-    told = 0.0
+    """A callback that tells the page how far an episode is."""
+    last = 0.0
 
     def tell(writer: InspectionWriter, states: int) -> bool:
-        nonlocal told
-        if time.monotonic() - told > _TELL_SECONDS:
-            told = time.monotonic()
+        nonlocal last
+        if time.monotonic() - last > _TELL_SECONDS:
+            last = time.monotonic()
             desk.tell("states", name=writer.name, states=states, seed=writer.facts["seed"])
         return desk.goes_on()
 
@@ -114,7 +113,7 @@ def teller(desk: Desk) -> Callable[[InspectionWriter, int], bool]:
 
 
 def text_in(message: dict[str, Any], name: str) -> str | None:
-    """Text of a message; None where it has none."""
+    """A text field of a message; None where it is empty."""
     value = message.get(name)
     if value is None or value == "":
         return None
@@ -124,7 +123,7 @@ def text_in(message: dict[str, Any], name: str) -> str | None:
 
 
 def whole_in(message: dict[str, Any], name: str, usual: int) -> int:
-    """A whole number of a message."""
+    """A whole number in a message."""
     value = message.get(name)
     if value is None:
         return usual

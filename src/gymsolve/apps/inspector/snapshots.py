@@ -1,7 +1,7 @@
-"""States of inspected episodes that a stage can go back to, where its family clones them.
+"""Snapshots of environments in inspected episodes, where the family clones states.
 
-They are kept while a checkpoint lies open, every so many steps, so that a branch far into an episode takes
-few steps again. What is reached is compared with the stored episode, as after a replay (`branching.py`).
+They are kept while a checkpoint is open, every so many steps, so that a late branch repeats few steps. States
+from there on are compared with the stored episode, as after a replay (`branching.py`).
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from gymsolve.envs.render_env import RenderEnv
 from gymsolve.spec import Array
 
 EVERY = 256
-"""Steps between two of them: a snapshot of Atari takes some 100 kB."""
+"""Steps between two snapshots; one of Atari takes some 100 kB."""
 _MOST_EPISODES = 4
 
 
@@ -29,33 +29,35 @@ class _Place:
 
 
 class Places:
-    """Where episodes have been, by their keys; those of the newest few."""
+    """Snapshots of the newest few episodes, by their keys."""
 
     def __init__(self) -> None:
         self._of: dict[str, list[_Place]] = {}
 
     def begin(self, key: str, parent: str, states: int) -> None:
-        """An episode begins; its first `states` are those of another one."""
+        """Begin an episode; its first `states` are those of another one."""
         shared = [place for place in self._of.get(parent, ()) if place.step < states]
         self._of.pop(key, None)
         self._of[key] = shared
         for oldest in list(self._of)[:-_MOST_EPISODES]:
             del self._of[oldest]
 
-    def pass_by(self, key: str, stage: RenderEnv, moment: Moment, rng: np.random.Generator | None) -> None:
-        """The stage is in this moment; from time to time its state is kept, where it has one."""
-        known = self._of.setdefault(key, [])
-        if not moment.step or moment.step % EVERY or moment.over or (known and known[-1].step >= moment.step):
+    def pass_by(
+        self, key: str, render_env: RenderEnv, moment: Moment, rng: np.random.Generator | None
+    ) -> None:
+        """Keep a snapshot of the environment, which is in this moment, every so many steps."""
+        kept = self._of.setdefault(key, [])
+        if not moment.step or moment.step % EVERY or moment.over or (kept and kept[-1].step >= moment.step):
             return
-        state = stage.save()
+        state = render_env.save()
         if state is not None:
             memory = None if moment.memory is None else moment.memory.copy()
-            known.append(_Place(state, moment.step, memory, None if rng is None else rng.bit_generator.state))
+            kept.append(_Place(state, moment.step, memory, None if rng is None else rng.bit_generator.state))
 
-    def go_back(self, key: str, stage: RenderEnv, rng: np.random.Generator | None) -> Start | None:
-        """Put the stage into the last state of an episode that was kept; None where it has to be replayed."""
+    def go_back(self, key: str, render_env: RenderEnv, rng: np.random.Generator | None) -> Start | None:
+        """Put the environment into the last snapshot of an episode; None where there is none."""
         place = next(reversed(self._of.get(key, ())), None)
-        scene = None if place is None else stage.load(place.state)
+        scene = None if place is None else render_env.load(place.state)
         if place is None or scene is None:
             return None
         if rng is not None and place.rng is not None:

@@ -1,7 +1,7 @@
 """A person takes over in the middle of an episode: one step for every key, until the policy gets it back.
 
-Nothing is stored here. What was pressed becomes the forced actions of a branch (`branching.py`), which plays
-the whole episode again and proves that it is the same one.
+Nothing is stored here. The person's actions become the forced actions of a branch (`branching.py`), which
+plays the whole episode again and compares it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from gymsolve.training.watchdog import Watchdog
 
 
 class Hand:
-    """An environment in a state of an episode, and what a person has done in it since."""
+    """An environment in a state of an episode, and the actions of a person since then."""
 
     def __init__(self, examiner: EpisodeRecorder, parent: Inspection, step: int) -> None:
         episode = InspectedEpisode(parent)
@@ -38,22 +38,24 @@ class Hand:
         self._tell, self._watching = examiner.on_wait, partial(Watchdog, env, on_wait=examiner.on_wait)
         camera, task = parent.facts.get("camera") is True, parent.facts.get("task")
         with self._watching():
-            self._stage, self._filmed = open_role_env(env, parent.facts["role"], camera=camera, task=task)
+            self._render_env, self._filmed = open_role_env(
+                env, parent.facts["role"], camera=camera, task=task
+            )
             try:
                 self.scene = self._replay(episode, step)
-            except BaseException:  # nobody else knows of this stage, whatever ended its replay
-                self._stage.close()
+            except BaseException:  # nothing else would close this environment
+                self._render_env.close()
                 raise
         self.step = step
         self.label = ""
-        self.controls: Controls = find_controls(env.id, self._stage.labels, self._action)
+        self.controls: Controls = find_controls(env.id, self._render_env.labels, self._action)
 
     def _replay(self, episode: InspectedEpisode, step: int) -> Scene:
-        """Take the steps of the episode up to one, and compare what comes."""
-        scene = self._stage.reset(integer_seeds(episode.facts["seed"], "eval", 1, 0)[0])
+        """Take the steps of the episode up to one, and compare the states."""
+        scene = self._render_env.reset(integer_seeds(episode.facts["seed"], "eval", 1, 0)[0])
         rewards, equal = episode.rewards, True
         for at, action in enumerate(episode.actions[:step]):
-            scene = self._stage.step(action[None])
+            scene = self._render_env.step(action[None])
             equal = equal and scene.reward == float(rewards[at])
         wanted = episode.observation(step)
         equal = equal and all(scene.obs[key].tobytes() == wanted[key].tobytes() for key in wanted)
@@ -70,7 +72,7 @@ class Hand:
         return self.scene.terminated or self.scene.truncated
 
     def press(self, pressed: Sequence[str], levels: Mapping[int, float]) -> None:
-        """One step with what is pressed; where nothing stands for nothing, it waits."""
+        """Take one step with the pressed keys; none where they stand for no action."""
         if self.over:
             raise UsageError("the episode is over.", hint="Give it back to see both futures.")
         action = self.controls.read(pressed, levels)
@@ -80,21 +82,21 @@ class Hand:
         if self.scene.masks is not None:
             require_legal(self._action, given, self.scene.masks[0])
         with self._watching():
-            self.scene = self._stage.step(self._action.to_env(self._policy_action(given)))
+            self.scene = self._render_env.step(self._action.to_env(self._policy_action(given)))
         self.forced[self.step] = given  # only what was taken can be played again
-        self.label = self._stage.labels.describe(self._action.to_env(self._policy_action(given))[0])
+        self.label = self._render_env.labels.describe(self._action.to_env(self._policy_action(given))[0])
         self.step += 1
 
     def _policy_action(self, given: tuple[float, ...]) -> Array:
-        """As the branch will take it: what rounding between the two units loses is lost here too."""
+        """The action as the branch will take it, with the same rounding between the two units."""
         return np.array([given], np.int64 if self._action.nvec else np.float32)
 
     def picture(self) -> bytes:
-        """What it looks like now, as JPEG; empty where it cannot be drawn, or no longer."""
+        """A picture of the environment as JPEG; empty where it cannot be drawn."""
         if self._filmed:
             try:
                 with self._watching():
-                    return encode_jpeg(self._stage.render())
+                    return encode_jpeg(self._render_env.render())
             except EnvFaultError as error:  # the step is taken: the episode goes on without pictures
                 self._filmed = False
                 self._tell(str(error))
@@ -113,8 +115,8 @@ class Hand:
         }
 
     def close(self) -> None:
-        self._stage.close()
+        self._render_env.close()
 
 
 _SHOWN = 64
-"""Numbers of an observation that somebody who sees no picture can read."""
+"""Larger observations are not sent: without a picture, nobody can read so many numbers."""

@@ -1,7 +1,7 @@
-"""When the next step is due: absolute deadlines, and no catching up.
+"""Deadlines of the steps of a session.
 
-A step that comes late moves all later ones, so a machine that was busy for a second does not race through a
-second of the game afterwards.
+A late step moves all later ones, so a machine that was busy for a second does not play the next second too
+fast.
 """
 
 import time
@@ -13,7 +13,7 @@ class Clock:
     def __init__(self, fps: float) -> None:
         self._fps = fps
         self.speed = 1.0
-        """How many times as fast as the environment's own time; 0 for as fast as it goes."""
+        """A factor of the environment's own speed; 0 for as fast as possible."""
         self.due = time.monotonic()
         self.steps = self.late = 0
 
@@ -23,11 +23,11 @@ class Clock:
         return 1.0 / (self._fps * self.speed) if self.speed else 0.0
 
     def restart(self, after: float = 0.0) -> None:
-        """The next step is due in so many seconds; nobody is late."""
+        """Make the next step due in so many seconds."""
         self.due = time.monotonic() + after
 
     def wake(self) -> None:
-        """After a wait for the player, the next step is due at once."""
+        """Make the next step due at once after a wait for the player."""
         self.due = max(self.due, time.monotonic())
 
     def wait(self) -> float:
@@ -35,7 +35,7 @@ class Clock:
         return max(0.0, self.due - time.monotonic())
 
     def tick(self) -> float:
-        """A step begins; the moment it was due."""
+        """Begin a step; returns the time when it was due."""
         now, due = time.monotonic(), self.due
         late = now - due > self.period / 2 and self.speed > 0
         self.steps, self.late = self.steps + 1, self.late + late

@@ -1,4 +1,4 @@
-"""Where a trained policy gets in a console game, as a state of the emulator."""
+"""The state of an emulator that a trained policy reaches in a console game."""
 
 from pathlib import Path
 from typing import Any

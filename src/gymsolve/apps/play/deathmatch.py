@@ -1,9 +1,8 @@
 """Doom against agents: a person hosts a deathmatch, and policies join it as other players.
 
-ViZDoom plays such games over a port of this machine. Every player has an engine of his own, and a tic waits
-for all of them: a policy that acts every fourth tic and a person who acts in each stay together. An opponent
-lives in a process of its own, which ends with the game. Every episode is a new game, since an engine that has
-joined one cannot join another.
+ViZDoom plays such games over a port of this machine. Every player has an engine of its own, and a tic waits
+for all of them, so a policy that acts every fourth tic and a person who acts in each stay together. Each
+opponent runs in a process of its own. Every episode is a new game, since an engine cannot join a second one.
 """
 
 import socket
@@ -29,7 +28,7 @@ from gymsolve.spec import Array
 from gymsolve.training.engines.choose import load_policy
 
 ARENA = "VizdoomDeathmatch-v1"
-"""The environment whose name stands for such a game."""
+"""The environment that names such a game."""
 _MAP = {"doom_scenario_path": "multi_deathmatch.wad", "doom_map": "map01", "episode_timeout": 0}
 """An arena with places to start for several players; the scenario that agents train in has one."""
 _BUTTONS = [
@@ -59,38 +58,38 @@ class Opponent(NamedTuple):
     """A ref that `open_checkpoint` understands."""
     env: EnvConfig
     likeliest: bool
-    """It takes the likeliest actions, as its run's evaluations do; else it samples them."""
+    """Take the likeliest actions, as the evaluations of its run; else sample them."""
 
 
 def find_opponents(refs: Sequence[str], runs_dir: Path | None) -> list[Opponent]:
-    """The policies of some runs; refused where one cannot play Doom."""
+    """The policies of some runs; a run that cannot play Doom is refused."""
     if not 1 <= len(refs) <= _MOST:
         raise UsageError(f"a deathmatch has 1 to {_MOST} opponents.", where="against")
-    found: list[Opponent] = []
+    opponents: list[Opponent] = []
     for ref in refs:
         run, saved = open_checkpoint(ref, runs_dir, policy_only=True)
         config = buildable_settings(run)[0]
         env = config.env
         if not env.id.startswith("Vizdoom"):
-            told = f"run {run.id} was trained in {env.id} and cannot play Doom."
-            raise UsageError(told, where="against", hint="Name a run of a Vizdoom… environment.")
-        found.append(Opponent(run.id, f"{run.path}@{saved.name}", env, config.eval.deterministic))
-    return found
+            message = f"run {run.id} was trained in {env.id} and cannot play Doom."
+            raise UsageError(message, where="against", hint="Name a run of a Vizdoom… environment.")
+        opponents.append(Opponent(run.id, f"{run.path}@{saved.name}", env, config.eval.deterministic))
+    return opponents
 
 
 class Deathmatch:
-    """The person's side of a game, as a stage."""
+    """The person's side of a game, as an environment to play."""
 
     def __init__(self, opponents: Sequence[Opponent], *, minutes: int = _MINUTES) -> None:
         self._opponents, self._minutes = list(opponents), minutes
-        self._stage: PlayEnv | None = None
+        self._render_env: PlayEnv | None = None
         self._processes: list[OwnProcess] = []
         self._plain = _person_env("")
-        known = open_play_env(self._plain)
-        self.labels, self.fps, self.spec = known.labels, known.fps, known.spec
-        self.undrawn, self.turns, self.obs_names = known.undrawn, known.turns, known.obs_names
-        self.writes = known.writes
-        known.close()
+        single = open_play_env(self._plain)
+        self.labels, self.fps, self.spec = single.labels, single.fps, single.spec
+        self.undrawn, self.turns, self.obs_names = single.undrawn, single.turns, single.obs_names
+        self.writes = single.writes
+        single.close()
 
     def reset(self, seed: int | None) -> Scene:
         """Begin a new game; it starts when everybody has joined."""
@@ -101,64 +100,64 @@ class Deathmatch:
             for number, opponent in enumerate(self._opponents, 1)
         ]
         rules = f"-host {players} -port {port} {_RULES} +timelimit {self._minutes} +name person +colorset 0"
-        self._stage = open_play_env(_person_env(rules), like=self._plain)
-        scene = self._stage.reset(seed)
-        self._watch(self._stage, [process.connection for process in self._processes])
+        self._render_env = open_play_env(_person_env(rules), like=self._plain)
+        scene = self._render_env.reset(seed)
+        self._watch(self._render_env, [process.connection for process in self._processes])
         return scene
 
     def step(self, actions: Array) -> Scene:
-        assert self._stage is not None
+        assert self._render_env is not None
         try:
-            return self._stage.step(actions)
+            return self._render_env.step(actions)
         except EngineDiedError as error:
             for process, opponent in zip(self._processes, self._opponents, strict=True):
                 if process.connection.poll():
-                    told, hint = _last_words(process, opponent), "Start again for a new game."
-                    raise EnvFaultError(told, where="against", hint=hint) from error
+                    message, hint = _last_words(process, opponent), "Start again for a new game."
+                    raise EnvFaultError(message, where="against", hint=hint) from error
             raise
 
     def write(self) -> str:
         raise AssertionError("Doom draws pictures")
 
     def save(self) -> None:
-        """Nobody goes back in a game with others."""
+        """A game with others has no snapshots."""
 
     def load(self, saved: Snapshot) -> None:
         raise AssertionError("nothing was saved")
 
     def interrupt(self) -> None:
-        if self._stage is not None:
-            self._stage.interrupt()
+        if self._render_env is not None:
+            self._render_env.interrupt()
 
     @staticmethod
-    def _watch(stage: PlayEnv, connections: list[Connection]) -> None:
-        """A tic waits for all players: when one is gone, nobody would ever get on."""
+    def _watch(render_env: PlayEnv, connections: list[Connection]) -> None:
+        """Interrupt the environment when a player is gone: a tic waits for all players."""
 
         def watch() -> None:
             with suppress(OSError):  # the game is over, and its connections are closed
                 wait(connections)
-                stage.interrupt()
+                render_env.interrupt()
 
         threading.Thread(target=watch, daemon=True, name=f"{WATCH} opponents").start()
 
     def render(self) -> Array:
-        assert self._stage is not None
-        return self._stage.render()
+        assert self._render_env is not None
+        return self._render_env.render()
 
     def close(self) -> None:
-        if self._stage is not None:
-            self._stage.close()
+        if self._render_env is not None:
+            self._render_env.close()
         for process in self._processes:
             process.end(_PATIENCE)
-        self._stage, self._processes = None, []
+        self._render_env, self._processes = None, []
 
 
 def _last_words(process: OwnProcess, opponent: Opponent) -> str:
     try:
-        told = process.connection.recv()
+        reason = process.connection.recv()
     except (EOFError, OSError):
-        told = f"its process {process.describe_end()}."
-    return f"the opponent {opponent.name} has left the game: {told}"
+        reason = f"its process {process.describe_end()}."
+    return f"the opponent {opponent.name} has left the game: {reason}"
 
 
 def _person_env(arguments: str) -> EnvConfig:
@@ -190,7 +189,7 @@ def _free_port() -> int:
 
 
 def _join(owner: Connection, opponent: Opponent, port: int, number: int) -> None:
-    """Join a game and play until it ends or nobody wants it any more."""
+    """Join a game and play until it ends or its owner is gone."""
     try:
         _play(owner, opponent, port, number)
     except GymsolveError as error:
@@ -203,14 +202,14 @@ def _play(owner: Connection, opponent: Opponent, port: int, number: int) -> None
     arguments = f"-join 127.0.0.1 -port {port} +name agent{number} +colorset {number}"
     plain = opponent.env
     joined = plain.model_copy(update={"kwargs": {**plain.kwargs, **_arena(arguments)}})
-    stage = open_render_env(joined, like=plain)
-    assert stage is not None
+    render_env = open_render_env(joined, like=plain)
+    assert render_env is not None
     agent, rng = Agent(policy, 1), None if opponent.likeliest else np.random.default_rng(number)
     try:
-        scene = stage.reset(number)
+        scene = render_env.reset(number)
         while not (scene.terminated or owner.poll()):
             chosen = agent.choose(scene.obs, scene.masks, rng)
-            scene = stage.step(policy.spec.action.to_env(chosen))
+            scene = render_env.step(policy.spec.action.to_env(chosen))
             agent.hear(np.array([scene.reward]))
     finally:
-        stage.close()
+        render_env.close()

@@ -1,4 +1,4 @@
-"""Keeps the episodes that a person played in, alone or with a policy, as episode files (`runs/demos.py`)."""
+"""Stores episodes in which a person acted, alone or with a policy (`runs/demos.py`)."""
 
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,16 @@ from gymsolve.runs.run import now
 from gymsolve.spec import ActionSpec, Array
 
 _MOST_BYTES = 1 << 30
-"""Memory that an episode may take; a longer one is not kept."""
+"""The most bytes of an episode; a longer one is not stored."""
 
 
 class Demonstration:
-    """The episode under way, if it is to be kept."""
+    """The current episode, if it is to be stored."""
 
     def __init__(self, opened: Opened, runs_dir: Path | None, action: ActionSpec) -> None:
         self._opened, self._runs_dir, self._action = opened, runs_dir, action
         self.wanted = False
-        """Are episodes to be kept, from the next one on?"""
+        """Episodes are stored, from the next one on."""
         self._facts: dict[str, Any] = {}
         self._scenes: list[Scene] = []
         self._actions: list[Array] = []
@@ -32,20 +32,20 @@ class Demonstration:
         self._bytes = 0
 
     def begin(self, scene: Scene, value: float | None, facts: dict[str, Any]) -> None:
-        """An episode begins with this scene."""
+        """Begin an episode with this scene."""
         self._facts = facts
         self._scenes, self._values = ([scene], [value]) if self.wanted else ([], [])
         self._actions, self._proposed, self._who, self._bytes = [], [], [], 0
 
     def add(self, scene: Scene, action: Array, proposed: Array | None, who: str, value: float | None) -> None:
-        """An action [1, *shape] led to this scene; `proposed` is what the policy would have done."""
+        """Add a scene and the action [1, *shape] that led to it; `proposed` is the policy's action."""
         if not self._scenes:
             return
         self._bytes += sum(values.nbytes for values in scene.obs.values())
         if self._bytes > _MOST_BYTES:
             self._scenes = []
             return
-        # Pictures between two steps are for the eye.
+        # Pictures between two steps are only for the screen.
         self._scenes.append(Scene(**{**vars(scene), "between": ()}))
         self._actions.append(action[0])
         self._proposed.append(None if proposed is None else proposed[0])
@@ -53,7 +53,7 @@ class Demonstration:
         self._values.append(value)
 
     def finish(self, end: str) -> str | None:
-        """The episode is over: keep it if a person acted in it. The file's place, if there is one."""
+        """Store the episode if a person acted in it; returns the file's path, or None."""
         scenes, self._scenes = self._scenes, []
         if not scenes or "person" not in self._who:
             return None
@@ -63,7 +63,7 @@ class Demonstration:
 
     def _episode(self, scenes: list[Scene], end: str) -> RecordedEpisode:
         masks = [scene.masks for scene in scenes[:-1] if scene.masks is not None]
-        advised = any(one is not None for one in self._proposed)
+        advised = any(advice is not None for advice in self._proposed)
         proposed = [
             taken if advice is None else advice
             for advice, taken in zip(self._proposed, self._actions, strict=True)
@@ -90,8 +90,8 @@ class Demonstration:
             **self._facts,
             "env_id": opened.config.env.id,
             "env": opened.config.env.model_dump(mode="json"),
-            "spec": opened.stage.spec.to_json(),
-            "action_names": list(opened.stage.labels.names),
+            "spec": opened.render_env.spec.to_json(),
+            "action_names": list(opened.render_env.labels.names),
             "run": None if opened.run is None else opened.run.id,
             "length": len(scenes) - 1,
             "return": scenes[-1].raw_return,

@@ -1,4 +1,4 @@
-"""The episode that a session is in: how far it is, what it paid, and what the page is told of it."""
+"""The current episode of a session: its steps, its rewards, and the facts for the page."""
 
 import math
 from collections.abc import Sequence
@@ -16,22 +16,22 @@ class Episode:
         self.totals = dict.fromkeys(components, 0.0)
         self.action = self.who = ""
         self.begun = False
-        """Has the person pressed the key that starts time?"""
+        """The person has pressed the key that starts the time."""
 
     @property
     def end(self) -> str | None:
-        """How it ended; None while it lasts."""
+        """The end of the episode; None while it lasts."""
         return "terminated" if self.scene.terminated else "truncated" if self.scene.truncated else None
 
     def add(self, scene: Scene, action: str, who: str) -> None:
-        """An action, in words, led to this scene."""
+        """Add a scene and the name of the action that led to it."""
         self.scene, self.action, self.who = scene, action, who
         self.step, self.paid = self.step + 1, self.paid + scene.reward
         for name, paid in scene.components.items():
             self.totals[name] += paid
 
     def facts(self) -> dict[str, Any]:
-        """What stands beside the picture."""
+        """Facts that the page shows beside the picture."""
         scene = self.scene
         return {
             "step": self.step,
@@ -49,5 +49,5 @@ class Episode:
 
 
 def plain_number(value: float | None) -> float | None:
-    """JSON has no NaN."""
+    """The number, or None for NaN and infinity, which JSON does not have."""
     return None if value is None or not math.isfinite(value) else float(value)

@@ -1,4 +1,4 @@
-"""What a person presses, between two steps."""
+"""Keys that a person presses between two steps."""
 
 import math
 from collections import deque
@@ -13,7 +13,7 @@ _KEPT_WAITS = 2000
 
 
 class Pressed:
-    """Keys that are down, keys that were tapped since the last step, and where sliders stand."""
+    """Keys that are down, keys that were tapped since the last step, and levels of sliders."""
 
     def __init__(self) -> None:
         self.used = 0
@@ -31,7 +31,7 @@ class Pressed:
         return list(self._waits)
 
     def hear(self, message: dict[str, Any]) -> list[str]:
-        """Take in what is pressed now, in the order in which it went down; the keys that are new."""
+        """Take the keys that are down, in the order of pressing; returns the new ones."""
         held = keys_in(message)
         new = [key for key in held if key not in self._held]
         self._held = held
@@ -48,45 +48,42 @@ class Pressed:
         return new
 
     def read(self, controls: Controls) -> Array | None:
-        """The action [1, *shape] for what is pressed; a key that was only tapped counts as the newest."""
+        """The action [1, *shape] of the pressed keys; a key that was only tapped counts as the newest."""
         released = [key for key in self._tapped if key not in self._held]
         return controls.read([*self._held, *released], self._levels, self._strengths)
 
     def take(self, controls: Controls) -> Array | None:
-        """The same, for a step that is taken now: taps count for one."""
+        """The action for a step that is taken now; taps count for one step."""
         action = self.read(controls)
         if action is not None:
             self._tapped, self.used = [], self._newest
         return action
 
     def drop_taps(self) -> None:
-        """A key that made its step at once counts no further."""
+        """Forget taps: a key that made a step at once counts no more."""
         self._tapped = []
 
     def note_latency(self, now: float) -> None:
-        """A step begins at `now`, in seconds since 1970: how long did the oldest new key wait for it?"""
+        """Note how long the oldest new key waited for a step that begins at `now`, in seconds since 1970."""
         if self._since:
             self._waits.append(round(1000 * now - self._since, 2))
             self._since = 0.0
 
 
 def keys_in(message: dict[str, Any]) -> list[str]:
-    """The keys that a message says are down."""
+    """The keys in a message that are down."""
     given = message.get("pressed")
     named = [key for key in given if isinstance(key, str)] if isinstance(given, list) else []
     return [key for key in named if len(key) <= _LONGEST_KEY][:_MOST_KEYS]
 
 
 def levels_in(message: dict[str, Any]) -> dict[int, float]:
-    """Where it says that sliders stand, by dimension."""
+    """Levels of sliders in a message, by dimension."""
     named = _numbers(message.get("levels"))
     return {int(key): level for key, level in named.items() if key.isdecimal() and len(key) < 10}
 
 
 def _numbers(value: Any) -> dict[str, float]:
-    found = value.items() if isinstance(value, dict) else ()
-    return {
-        str(key): float(one)
-        for key, one in found
-        if isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one)
-    }
+    pairs = value.items() if isinstance(value, dict) else ()
+    numbers = ((key, level) for key, level in pairs if type(level) in (int, float))
+    return {str(key): float(level) for key, level in numbers if math.isfinite(level)}

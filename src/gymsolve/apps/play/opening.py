@@ -1,4 +1,4 @@
-"""From what a page asks for to an environment on its stage, and the policy of a run."""
+"""Opens the environment and the policy that a page asks for."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ MODES = ("you", "policy", "untrained", "random")
 
 @dataclass(frozen=True)
 class Request:
-    """What a session is to be, checked."""
+    """The checked request for a session."""
 
     runs_dir: Path | None
     env: str | None
@@ -36,29 +36,29 @@ class Request:
     checkpoint: str | None
     mode: str
     sampled: bool | None
-    """None does as the run's own evaluations do."""
+    """Sample actions; None does as the run's own evaluations."""
     follow: bool
     seed: int | None
     episodes: int | None
     record: bool
     paused: bool
     text: bool = False
-    """Is it shown in characters, instead of pictures?"""
+    """Show text instead of pictures."""
     against: tuple[str, ...] = ()
     """Runs that play against the person."""
 
 
 @dataclass
 class Opened:
-    """What is played."""
+    """An opened environment, with its run if there is one."""
 
     name: str
     """The run's id, or the environment with its variant."""
     config: TrainConfig
-    stage: PlayEnv
+    render_env: PlayEnv
     run: Run | None
     planned: bool = True
-    """Are these the settings that a training would have? Nobody waits for those of an unknown environment."""
+    """The settings are those that a training would have; without a recipe they would take too long."""
 
     def load(self, checkpoint: str | None) -> tuple[str, Policy]:
         """The policy of a checkpoint of the run (the best one unless said otherwise), and its name."""
@@ -71,7 +71,7 @@ class Opened:
             )
         _, saved = open_checkpoint(checkpoint_ref(self.run, checkpoint), None, policy_only=True)
         policy = load_policy(saved.policy, saved.policy_metadata, threads=self.config.threads)
-        misfit = find_misfit(policy.spec, self.stage.spec)
+        misfit = find_misfit(policy.spec, self.render_env.spec)
         if misfit is not None:
             raise CheckpointError(
                 f"the policy of run {self.run.id} does not fit {self.config.env.id}: {misfit}.",
@@ -88,7 +88,9 @@ class Opened:
                 f"a training would wrap {config.env.id}, which has no recipe, before a policy sees it.",
                 hint=f"Begin with that mode: gymsolve play {self.name} --mode untrained",
             )
-        policy: Policy = choose_engine(config, self.stage.spec).build(config, self.stage.spec).policy
+        policy: Policy = (
+            choose_engine(config, self.render_env.spec).build(config, self.render_env.spec).policy
+        )
         return policy
 
     @property
@@ -112,9 +114,8 @@ def read_request(given: dict[str, Any]) -> Request:
     if mode not in MODES:
         raise UsageError(f"there is no mode {mode!r}.", where="mode", hint=f"Choose {', '.join(MODES)}.")
     if mode == "policy" and run is None:
-        raise UsageError(
-            "an environment has no policy; a run has one.", where="mode", hint="Play a run, or untrained."
-        )
+        hint = "Play a run, or untrained."
+        raise UsageError("an environment has no policy; a run has one.", where="mode", hint=hint)
     runs_dir = _text(given, "runs_dir")
     return Request(
         runs_dir=None if runs_dir is None else Path(runs_dir),
@@ -147,20 +148,20 @@ def open_request(request: Request) -> Opened:
 
 
 def _open(config: TrainConfig, request: Request) -> PlayEnv:
-    """The stage; refused where it would have to be shown in characters, and nobody could follow."""
+    """The environment; refused where text is asked for that nobody could follow."""
     with Watchdog(config.env):
-        stage = open_play_env(config.env, text=request.text)
-    if request.text and not (stage.writes or stage.turns):
-        stage.close()
+        render_env = open_play_env(config.env, text=request.text)
+    if request.text and not (render_env.writes or render_env.turns):
+        render_env.close()
         raise UsageError(
             f"{config.env.id} draws no text, and its time does not wait for anybody who reads numbers.",
             hint="Play it in the browser: leave out --no-browser.",
         )
-    return stage
+    return render_env
 
 
 def _own_run(name: str, runs_dir: Path | None) -> Run:
-    """A run of the folder that a page shows; a name may be a path to elsewhere."""
+    """A run of the folder that the page shows; a path to another folder is refused."""
     run = find_run(name, runs_dir)
     if run.path.parent.resolve() != runs_folder(runs_dir).resolve():
         raise UnknownRunError(f"run {run.id} is in another folder.", hint="A page names runs of its own one.")
@@ -168,9 +169,9 @@ def _own_run(name: str, runs_dir: Path | None) -> Run:
 
 
 def _settings(name: str, *, plan: bool) -> tuple[Resolved, bool]:
-    """Settings for `ENV[:VARIANT]`, and whether a training would have the same.
+    """Settings for `ENV[:VARIANT]`, and True if a training would have the same.
 
-    Planning one without a recipe steps it a few thousand times, so a person need not wait for that.
+    Planning without a recipe takes a few thousand steps, so it is done only with `plan`.
     """
     if has_recipe(name) and not stays_derived(name):
         return resolve(name), True
@@ -182,13 +183,12 @@ def _settings(name: str, *, plan: bool) -> tuple[Resolved, bool]:
 
 def _open_deathmatch(request: Request) -> Opened:
     if request.env is None or split_name(request.env)[0] != ARENA:
-        raise UsageError(
-            f"agents are played against in {ARENA} alone.", where="against", hint=f"Play {ARENA}."
-        )
+        hint = f"Play {ARENA}."
+        raise UsageError(f"agents are played against in {ARENA} alone.", where="against", hint=hint)
     for ref in request.against:
         _own_run(split_ref(ref)[0], request.runs_dir)
     opponents = find_opponents(request.against, request.runs_dir)
-    name = f"{ARENA} against {', '.join(one.name for one in opponents)}"
+    name = f"{ARENA} against {', '.join(opponent.name for opponent in opponents)}"
     return Opened(name, resolve(ARENA).config, Deathmatch(opponents), None)
 
 

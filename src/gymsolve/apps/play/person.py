@@ -1,8 +1,8 @@
 """A session of the page `play`: a person, a policy or chance acts in one environment, and the page shows it.
 
-Time is the environment's own. A person's steps are never left out, only pictures are: one is under way to the
-page at a time. Environments that have no time of their own wait for a key; so do all others while they are
-paused, before the first key of an episode, and where nothing is pressed and no action does nothing.
+The environment runs in its own time. All steps are taken; pictures may be left out, since only one is on its
+way to the page at a time. An environment waits for a key if it has no time of its own, while it is paused,
+before the first key of an episode, and where no key is pressed and there is no idle action.
 """
 
 import math
@@ -27,34 +27,36 @@ from gymsolve.spec import Array
 from gymsolve.training.watchdog import Watchdog
 
 _HOLD = 1.0
-"""Seconds for which the end of an episode stays on the screen."""
+"""The end of an episode stays on the screen for so many seconds."""
 _FASTEST = 8.0
-_TOLD_AT_END = ("raw_return", "shaped_return", "end")
+_AT_END = ("raw_return", "shaped_return", "end")
 
 
 def serve(talk: Talk, request: dict[str, Any]) -> None:
-    """Play until nobody listens any more."""
+    """Play until the page is gone."""
     wanted = read_request(request)
     opened = open_request(wanted)
-    with Watchdog(opened.config.env, on_wait=noting(talk)), closing(opened.stage):
+    with Watchdog(opened.config.env, on_wait=noting(talk)), closing(opened.render_env):
         PlaySession(talk, wanted, opened).run()
 
 
 class PlaySession:
-    """One environment, and whoever acts in it."""
+    """One environment, and the person or player that acts in it."""
 
     def __init__(self, channel: Talk, wanted: Request, opened: Opened) -> None:
-        self._channel, self._opened, self._stage = channel, opened, opened.stage
+        self._channel, self._opened, self._render_env = channel, opened, opened.render_env
         self._seed = wanted.seed if wanted.seed is not None else int(np.random.default_rng().integers(2**31))
         self._rng = np.random.default_rng(self._seed)
-        self._controls = find_controls(opened.config.env.id, self._stage.labels, self._stage.spec.action)
+        self._controls = find_controls(
+            opened.config.env.id, self._render_env.labels, self._render_env.spec.action
+        )
         self._pressed = Pressed()
-        self._clock = Clock(self._stage.fps)
+        self._clock = Clock(self._render_env.fps)
         self._demo = Demonstration(opened, wanted.runs_dir, self._controls.action)
         self._demo.wanted = wanted.record
         self._paused, self._helping = wanted.paused, False
         self._asked, self._played = wanted.episodes, 0
-        self._screen = Screen(channel, self._stage, self._facts)
+        self._screen = Screen(channel, self._render_env, self._facts)
         self._episode: Episode
         self._seat = Seat(opened, wanted, self._rng)
 
@@ -78,13 +80,13 @@ class PlaySession:
 
     @property
     def _mine(self) -> bool:
-        """Does the person act?"""
+        """The person acts."""
         return self._seat.mode == "you" or self._helping
 
     @property
     def _stepwise(self) -> bool:
-        """Does each key make one step?"""
-        return self._paused or (self._mine and self._stage.turns)
+        """Each key makes one step."""
+        return self._paused or (self._mine and self._render_env.turns)
 
     @property
     def _over(self) -> bool:
@@ -92,12 +94,12 @@ class PlaySession:
 
     @property
     def _done(self) -> bool:
-        """Have all episodes been played that were asked for?"""
+        """All requested episodes have been played."""
         return self._asked is not None and self._played >= self._asked
 
     @property
     def _runs(self) -> bool:
-        """Do steps come by themselves?"""
+        """Steps follow each other without a key."""
         if self._stepwise or (self._over and self._done):
             return False
         if not self._mine or self._over:
@@ -105,31 +107,31 @@ class PlaySession:
         return self._episode.begun and self._pressed.read(self._controls) is not None
 
     def _wait(self) -> float | None:
-        """Seconds until something is to be done; None where only the page can bring something."""
+        """Seconds until the next step or picture is due; None while only a message can change anything."""
         times = [self._screen.wait(), self._clock.wait() if self._runs else None]
-        return min((one for one in times if one is not None), default=None)
+        return min((seconds for seconds in times if seconds is not None), default=None)
 
     # ------------------------------------------------------------------------------------ episodes
 
     def _begin(self, seed: int | None) -> None:
-        """Begin an episode; without a seed, the one that follows the last."""
+        """Begin an episode; without a seed, the next one of the environment."""
         self._keep("cut")
         if seed is not None:
             self._seed = seed
         if self._seat.behind:
             self._try(self._seat.take_newest)
             self._tell_state()
-        scene = self._stage.reset(seed)
+        scene = self._render_env.reset(seed)
         if self._seat.player is not None:
             self._seat.player.begin()
-        self._episode = Episode(scene, self._stage.spec.components, self._seat.value(scene))
+        self._episode = Episode(scene, self._render_env.spec.components, self._seat.value(scene))
         facts = {"seed": self._seed, "episode": self._played + 1}
         self._demo.begin(scene, self._episode.value, facts)
         self._clock.restart(self._clock.period)
         self._screen.plan(scene, time.monotonic(), self._clock.period)
 
     def _take_step(self, due: float) -> None:
-        """One step, or after the last one of an episode the next episode."""
+        """Take one step, or begin the next episode where the last one is over."""
         if self._over:
             if not self._done:
                 self._begin(None)
@@ -143,8 +145,8 @@ class PlaySession:
         chosen = action if action is not None else proposed
         assert chosen is not None
         self._pressed.note_latency(time.time())
-        scene = self._stage.step(chosen)
-        self._episode.add(scene, self._stage.labels.describe(chosen[0]), who)
+        scene = self._render_env.step(chosen)
+        self._episode.add(scene, self._render_env.labels.describe(chosen[0]), who)
         if player is not None:
             if action is not None:
                 player.see(action)
@@ -160,12 +162,12 @@ class PlaySession:
         episode = self._episode
         assert episode.end is not None
         kept = self._keep(episode.end)
-        told = {name: value for name, value in episode.facts().items() if name in _TOLD_AT_END}
-        self._say("episode", number=self._played, length=episode.step, **told, kept=kept, done=self._done)
+        result = {name: value for name, value in episode.facts().items() if name in _AT_END}
+        self._say("episode", number=self._played, length=episode.step, **result, kept=kept, done=self._done)
         self._clock.restart(_HOLD / (self._clock.speed or _FASTEST))
 
     def _keep(self, end: str) -> str | None:
-        """The place of the episode's file, if it was kept."""
+        """Store the episode if it is wanted; returns the path of its file, or None."""
         try:
             return self._demo.finish(end)
         except RunDamagedError as error:
@@ -173,10 +175,10 @@ class PlaySession:
             return None
 
     def _refuses(self, action: Array) -> bool:
-        """Is the action forbidden here? Then it is said, and no step is taken."""
+        """The action is forbidden here; the page is told, and no step is taken."""
         if not self._controls.forbidden(action, self._episode.scene.masks):
             return False
-        label = self._stage.labels.describe(action[0])
+        label = self._render_env.labels.describe(action[0])
         self._say("refusal", text=f"{label} is not allowed here: no step was taken.")
         self._clock.restart(self._clock.period)
         return True
@@ -206,7 +208,7 @@ class PlaySession:
             self._settle(kind, message, on)
 
     def _settle(self, kind: Any, message: dict[str, Any], on: bool) -> None:
-        """Who acts, for how long, and what is kept."""
+        """Change who acts, for how many episodes, and whether they are stored."""
         if kind == "mode" and message.get("mode") in MODES:
             self._helping = False
             self._try(lambda: self._seat.change(message["mode"], bool(message.get("sampled"))))
@@ -228,14 +230,14 @@ class PlaySession:
         self._tell_state()
 
     def _try(self, change: Callable[[], None]) -> None:
-        """Make a change; what stands in its way is told, and all stays as it was."""
+        """Make a change; where it fails, the page gets the error and nothing changes."""
         try:
             change()
         except GymsolveError as error:
             self._say("note", text=error.args[0], hint=error.hint)
 
     def _press(self, message: dict[str, Any]) -> None:
-        """Keys went down or up; where the environment waits, a new one makes a step."""
+        """Take pressed keys; where the environment waits, a new key makes a step."""
         if not self._pressed.hear(message) or not self._mine:
             return
         if self._stepwise:
@@ -257,7 +259,7 @@ class PlaySession:
         }
 
     def _waits(self) -> str | None:
-        """What the session waits for, in words."""
+        """A word for the event that the session waits for; None while it does not wait."""
         if self._over:
             return "done" if self._done else "next" if self._stepwise else None
         if not self._mine:
@@ -272,7 +274,7 @@ class PlaySession:
         self._tell_state()
 
     def _tell_state(self) -> None:
-        """What can be changed on the page, as it stands."""
+        """Send the page the state of its controls."""
         self._say(
             "state",
             **self._seat.facts(),
@@ -290,16 +292,16 @@ class PlaySession:
 
 
 def _introduce(opened: Opened) -> dict[str, Any]:
-    """What is played, for a page that has just come."""
-    stage = opened.stage
+    """Facts about the environment, for a new page."""
+    render_env = opened.render_env
     return {
         "name": opened.name,
         "env": opened.config.env.id,
         "run": None if opened.run is None else opened.run.id,
-        "labels": list(stage.labels.names),
-        "fps": stage.fps,
-        "turns": stage.turns,
-        "components": list(stage.spec.components),
+        "labels": list(render_env.labels.names),
+        "fps": render_env.fps,
+        "turns": render_env.turns,
+        "components": list(render_env.spec.components),
     }
 
 
@@ -310,5 +312,6 @@ def _seed_in(message: dict[str, Any]) -> int | None:
 
 def _speed_in(message: dict[str, Any]) -> float:
     speed = message.get("factor")
-    known = isinstance(speed, int | float) and not isinstance(speed, bool) and math.isfinite(speed)
-    return min(max(float(speed or 0.0), 0.0), _FASTEST) if known else 1.0
+    if isinstance(speed, bool) or not isinstance(speed, int | float) or not math.isfinite(speed):
+        return 1.0
+    return min(max(float(speed), 0.0), _FASTEST)

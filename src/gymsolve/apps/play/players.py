@@ -1,4 +1,4 @@
-"""Who acts in a session besides the person: a policy, or chance."""
+"""Players besides the person: a policy, or chance."""
 
 from typing import Protocol
 
@@ -13,22 +13,22 @@ from gymsolve.spec import ActionSpec, Array
 
 
 class Player(Protocol):
-    """Somebody who chooses actions."""
+    """A player that chooses actions."""
 
     def begin(self) -> None:
         """An episode begins."""
 
     def choose(self, scene: Scene) -> Array:
-        """An action [1, *shape], as the environment takes it; and remember having seen the scene."""
+        """Choose an action [1, *shape], as the environment takes it; the player remembers the scene."""
 
     def see(self, action: Array) -> None:
-        """Somebody took another action [1, *shape] than it chose."""
+        """Tell the player that another action [1, *shape] was taken than it chose."""
 
     def hear(self, reward: float) -> None:
-        """What the last step paid."""
+        """Tell the player the reward of the last step."""
 
     def value(self, scene: Scene) -> float | None:
-        """The return that is expected from here; None from those who expect nothing."""
+        """The expected return from here; None without a value function."""
 
 
 class PolicyPlayer:
@@ -37,10 +37,10 @@ class PolicyPlayer:
     def __init__(self, policy: Policy, rng: np.random.Generator | None) -> None:
         self.policy = policy
         self.rng = rng
-        """What samples actions; None for the likeliest."""
+        """Samples actions; None takes the likeliest."""
         self._agent = Agent(policy, 1)
         memory = NetConfig.model_validate_json(policy.metadata()["net"]).memory
-        self._told = () if memory is None else memory.inputs
+        self._inputs = () if memory is None else memory.inputs
 
     def begin(self) -> None:
         self._agent.forget(np.ones(1, bool))
@@ -49,7 +49,7 @@ class PolicyPlayer:
         return self.policy.spec.action.to_env(self._agent.choose(scene.obs, scene.masks, self.rng))
 
     def see(self, action: Array) -> None:
-        if self._agent.memory is None or "action" not in self._told:
+        if self._agent.memory is None or "action" not in self._inputs:
             return
         spec = self.policy.spec.action
         columns = _encode(action, spec)
@@ -83,11 +83,13 @@ class Chance:
 
 
 def _encode(action: Array, spec: ActionSpec) -> Array:
-    """An action as a policy remembers it: ones among zeros, or box actions in half their range."""
+    """An action as a policy's memory holds it: one-hot choices, or box actions between -1 and 1."""
     values = np.ravel(action)
     if spec.nvec:
         chosen = values.astype(np.int64) - np.asarray(spec.start)
-        return np.concatenate([np.eye(choices)[one] for choices, one in zip(spec.nvec, chosen, strict=True)])
+        return np.concatenate(
+            [np.eye(choices)[choice] for choices, choice in zip(spec.nvec, chosen, strict=True)]
+        )
     if not spec.bounded:
         return values
     low, high = np.asarray(spec.low), np.asarray(spec.high)

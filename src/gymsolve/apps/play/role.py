@@ -1,4 +1,4 @@
-"""Who acts in a session where the person does not, or gives an opinion where the person does."""
+"""The player of a session: it acts where the person does not, and gives its value where the person does."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from gymsolve.errors import GymsolveError
 
 
 class Seat:
-    """A mode, and the player whom it names."""
+    """A mode and its player."""
 
     def __init__(self, opened: Opened, wanted: Request, rng: np.random.Generator) -> None:
         self._opened, self._rng = opened, rng
@@ -21,19 +21,19 @@ class Seat:
         self.checkpoint: str | None = None
         self.player: Player | None = None
         self._acts: str | None = None
-        """The checkpoint of whoever acts; None for others than policies of the run."""
+        """The checkpoint of the player; None for players that are no policy of the run."""
         self.take(wanted.checkpoint)
 
     @property
     def behind(self) -> bool:
-        """Is there a newer checkpoint than the one that acts and follows the run?"""
+        """The session follows the run, which has a newer checkpoint than the player's."""
         return self.follow and self.mode == "policy" and self._opened.newest != self.checkpoint
 
     def take_newest(self) -> None:
         self.take(self._opened.newest)
 
     def change(self, mode: str, sampled: bool) -> None:
-        """Act in another mode; where that fails, all stays as it was."""
+        """Change the mode; where that fails, nothing changes."""
         before = self.mode, self.sampled
         self.mode, self.sampled = mode, sampled
         try:
@@ -43,7 +43,7 @@ class Seat:
             raise
 
     def take(self, checkpoint: str | None) -> None:
-        """Put somebody in the place that the mode names."""
+        """Set the player of the mode."""
         rng = self._rng if self.sampled else None
         same = self._acts is not None and checkpoint == self._acts and self.mode in ("you", "policy")
         if same and isinstance(self.player, PolicyPlayer):  # it keeps its memory of the episode
@@ -53,8 +53,8 @@ class Seat:
         trained = bool(self._opened.checkpoints())
         early = self.mode == "policy" and self.follow and not trained
         if self.mode == "random":
-            self.player = Chance(self._opened.stage.spec.action, self._rng)
-        elif self.mode == "untrained" or early:  # who follows a run from its start sees where it begins
+            self.player = Chance(self._opened.render_env.spec.action, self._rng)
+        elif self.mode == "untrained" or early:  # before the first checkpoint, show the first policy
             self.player = PolicyPlayer(self._opened.build_untrained(), self._rng)
         elif self.mode == "policy" or trained:
             self.checkpoint, policy = self._opened.load(checkpoint)
@@ -69,7 +69,7 @@ class Seat:
         return None if self.player is None or over else self.player.value(scene)
 
     def facts(self) -> dict[str, Any]:
-        """Who acts, and who else could."""
+        """The mode, the checkpoint, and their alternatives."""
         return {
             "mode": self.mode,
             "modes": [mode for mode in MODES if mode != "policy" or self._opened.run is not None],

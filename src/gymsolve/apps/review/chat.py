@@ -1,8 +1,8 @@
-"""One question to a chat model over HTTP, in the message format of Anthropic or of OpenAI.
+"""Sends one question to a chat model over HTTP, in the message format of Anthropic or of OpenAI.
 
-Settings come from options and environment variables, the key from the environment alone. A key goes to the
-address it belongs to and nowhere else: no redirect is followed, and nothing but this machine gets one
-unencrypted. Answers are limited in time and size.
+Settings come from options and environment variables, the key from the environment alone. A key is sent to its
+own address only: no redirect is followed, and only this machine gets one unencrypted. Answers are limited in
+time and size.
 """
 
 import base64
@@ -13,6 +13,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPResponse
 from typing import Any, Literal
@@ -20,7 +21,7 @@ from typing import Any, Literal
 from gymsolve.errors import GymsolveError, UsageError
 
 Format = Literal["anthropic", "openai"]
-"""Whose message format a server speaks."""
+"""The message format of a server."""
 
 ADDRESS, MODEL, KEY = "GYMSOLVE_CHAT_URL", "GYMSOLVE_CHAT_MODEL", "GYMSOLVE_CHAT_KEY"
 FORMATS: dict[Format, tuple[str, str]] = {
@@ -29,7 +30,7 @@ FORMATS: dict[Format, tuple[str, str]] = {
 }
 """The usual address of each format, and the variable with the key for it."""
 _LONGEST_ANSWER = 1_000_000
-"""Bytes: nobody reads more."""
+"""The most bytes of an answer."""
 _PIECE = 65536
 _MOST_TOKENS = 4096
 _HERE = ("127.0.0.1", "localhost", "::1")
@@ -37,7 +38,7 @@ _HERE = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a model is asked, which one, and in whose format."""
+    """The address, model and message format of a chat server."""
 
     url: str
     model: str
@@ -53,18 +54,18 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model answered."""
+    """The answer of a model."""
 
     text: str
     model: str
     tokens: int
-    """Of question and answer, as the server counts them; 0 where it does not say."""
+    """Tokens of question and answer, as the server counts them; 0 where it does not."""
 
 
 def find_endpoint(
     url: str | None = None, model: str | None = None, *, environ: Mapping[str, str] = os.environ
 ) -> Endpoint | None:
-    """What options and environment say; None where they say nothing.
+    """The server that options and environment name; None where they name none.
 
     Without an address, the format whose usual key is in the environment decides it.
     """
@@ -90,18 +91,12 @@ def _complete(address: str) -> tuple[str, Format]:
         parts = urllib.parse.urlsplit(address)
     except ValueError:
         parts = urllib.parse.urlsplit("")
-    if "@" in address:  # whatever is wrong with it, a password in it is not repeated
-        raise UsageError(
-            "the address of a chat server holds no user and no password.",
-            where=ADDRESS,
-            hint=f"Set {KEY} for the key.",
-        )
+    if "@" in address:  # the message must not repeat a password in it
+        message = "the address of a chat server holds no user and no password."
+        raise UsageError(message, where=ADDRESS, hint=f"Set {KEY} for the key.")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(
-            f"{address!r} is no address of a chat server.",
-            where=ADDRESS,
-            hint="Write it like https://host/v1/chat/completions or https://host/v1/messages.",
-        )
+        hint = "Write it like https://host/v1/chat/completions or https://host/v1/messages."
+        raise UsageError(f"{address!r} is no address of a chat server.", where=ADDRESS, hint=hint)
     path = parts.path.rstrip("/")
     if path.endswith("/messages"):
         return address, "anthropic"
@@ -118,22 +113,14 @@ def _host(address: str) -> str | None:
 
 def ask(endpoint: Endpoint, question: str, pictures: Sequence[bytes] = ()) -> Reply:
     """One question, with PNG pictures after it; the answer as text."""
-    encoded = [base64.b64encode(picture).decode() for picture in pictures]
-    if endpoint.format == "anthropic":
-        shown = [
-            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": one}}
-            for one in encoded
-        ]
-        body: dict[str, Any] = {"max_tokens": _MOST_TOKENS}
-    else:
-        shown = [
-            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{one}"}} for one in encoded
-        ]
-        body = {}
-    content = [{"type": "text", "text": question}, *shown]
-    told = post(endpoint, {**body, "messages": [{"role": "user", "content": content}]})
+    content = [
+        {"type": "text", "text": question},
+        *(_image(picture, endpoint.format) for picture in pictures),
+    ]
+    limit = {"max_tokens": _MOST_TOKENS} if endpoint.format == "anthropic" else {}
+    answer = post(endpoint, {**limit, "messages": [{"role": "user", "content": content}]})
     try:
-        text, tokens = _read(told, endpoint.format)
+        text, tokens = _read(answer, endpoint.format)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise _fault(endpoint, "answered in a form that is not its own") from error
     if not text.strip():
@@ -141,16 +128,24 @@ def ask(endpoint: Endpoint, question: str, pictures: Sequence[bytes] = ()) -> Re
     return Reply(text, endpoint.model, tokens)
 
 
-def _read(told: Any, form: Format) -> tuple[str, int]:
-    """The text of an answer, and the tokens that it took."""
-    used = told.get("usage") or {}
+def _image(picture: bytes, form: Format) -> dict[str, Any]:
+    """A PNG as a part of a message."""
+    data = base64.b64encode(picture).decode()
     if form == "anthropic":
-        text = "".join(part["text"] for part in told["content"] if part["type"] == "text")
+        return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+
+
+def _read(answer: Any, form: Format) -> tuple[str, int]:
+    """The text of an answer, and the tokens that it took."""
+    used = answer.get("usage") or {}
+    if form == "anthropic":
+        text = "".join(part["text"] for part in answer["content"] if part["type"] == "text")
         tokens = int(used.get("input_tokens", 0)) + int(used.get("output_tokens", 0))
     else:
-        said = told["choices"][0]["message"]["content"] or ""
+        content = answer["choices"][0]["message"]["content"] or ""
         # Some servers answer in parts.
-        text = said if isinstance(said, str) else "".join(part.get("text", "") for part in said)
+        text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
         tokens = int(used.get("total_tokens", 0))
     return text.encode(errors="replace").decode(), max(0, tokens)  # JSON may hold halves of characters
 
@@ -158,9 +153,8 @@ def _read(told: Any, form: Format) -> tuple[str, int]:
 def post(endpoint: Endpoint, body: dict[str, Any]) -> Any:
     """The server's answer to a body in its own format, as JSON."""
     if endpoint.key and not endpoint.url.startswith("https:") and _host(endpoint.url) not in _HERE:
-        raise UsageError(
-            f"a key does not go to {endpoint.host} unencrypted.", where=ADDRESS, hint="Use https."
-        )
+        message = f"a key does not go to {endpoint.host} unencrypted."
+        raise UsageError(message, where=ADDRESS, hint="Use https.")
     head = {"Content-Type": "application/json", "Accept": "application/json"}
     if endpoint.format == "anthropic":
         head |= {"x-api-key": endpoint.key, "anthropic-version": "2023-06-01"}
@@ -175,11 +169,9 @@ def post(endpoint: Endpoint, body: dict[str, Any]) -> Any:
         raise _refused(endpoint, error) from error
     except (OSError, HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        slow = isinstance(reason, TimeoutError)
-        said = (
-            f"did not answer within {endpoint.patience:g} seconds" if slow else f"is not reached ({reason})"
-        )
-        raise _fault(endpoint, said) from error
+        if isinstance(reason, TimeoutError):
+            raise _fault(endpoint, f"did not answer within {endpoint.patience:g} seconds") from error
+        raise _fault(endpoint, f"is not reached ({reason})") from error
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -188,18 +180,18 @@ def post(endpoint: Endpoint, body: dict[str, Any]) -> Any:
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *given: Any, **named: Any) -> None:
-        """Follow nothing: the key belongs to one address."""
+        """Follow no redirect: the key belongs to one address."""
 
 
 def _opener(endpoint: Endpoint) -> urllib.request.OpenerDirector:
     handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
     if _host(endpoint.url) in _HERE:
-        handlers.append(urllib.request.ProxyHandler({}))  # this machine is behind no proxy
+        handlers.append(urllib.request.ProxyHandler({}))  # no proxy to this machine
     return urllib.request.build_opener(*handlers)
 
 
 def _receive(answer: HTTPResponse, endpoint: Endpoint) -> bytes:
-    """The body, within the limits: a socket's own timeout begins anew with every byte."""
+    """The body, within the limits; a socket's own timeout would restart with every byte."""
     until, received = time.monotonic() + endpoint.patience, bytearray()
     while piece := answer.read1(_PIECE):
         received += piece
@@ -211,17 +203,15 @@ def _receive(answer: HTTPResponse, endpoint: Endpoint) -> bytes:
 
 
 def _refused(endpoint: Endpoint, error: urllib.error.HTTPError) -> GymsolveError:
-    """The server's own reason, cut, and never with the key in it."""
+    """The error of a refusal: the server's own reason, cut, and without the key."""
     with error:
-        said = error.read(_PIECE).decode(errors="replace")
-    try:
-        told = json.loads(said)["error"]
-        said = str(told["message"] if isinstance(told, dict) else told)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
+        reason = error.read(_PIECE).decode(errors="replace")
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
+        stated = json.loads(reason)["error"]
+        reason = str(stated["message"] if isinstance(stated, dict) else stated)
     if endpoint.key:
-        said = said.replace(endpoint.key, "…")
-    said = " ".join(said.split())[:300].rstrip(".")
+        reason = reason.replace(endpoint.key, "…")
+    reason = " ".join(reason.split())[:300].rstrip(".")
     hints = {
         401: f"Is the key right? Set {KEY}.",
         403: f"Is the key right? Set {KEY}.",
@@ -229,7 +219,7 @@ def _refused(endpoint: Endpoint, error: urllib.error.HTTPError) -> GymsolveError
         429: "Wait a while and send it again.",
     }
     return GymsolveError(
-        f"{endpoint.host} refused the question with status {error.code}: {said or error.reason}.",
+        f"{endpoint.host} refused the question with status {error.code}: {reason or error.reason}.",
         hint=hints.get(error.code),
     )
 

@@ -1,23 +1,23 @@
-"""An inspected episode as a prompt for a language model, and what a model said of it.
+"""An inspected episode as a prompt for a language model, and the model's answer.
 
-The prompt is text: what was played, settings, alerts, charts made of characters, and a table of steps,
-thinned to those that tell most. A sheet of pictures goes with it where there is a camera. Nothing is sent
-unless somebody has been shown exactly this prompt: whoever sends names its digest.
+The prompt is text: facts, settings, alerts, charts made of characters, and a table of the most telling steps.
+A sheet of pictures goes with it where there is a camera. A request to send a prompt names its digest, so
+nothing is sent that was not shown before.
 """
 
 import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+from gymsolve.apps.inspector.episode_answers import contact_sheet
 from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.review.chat import Endpoint, ask
-from gymsolve.apps.review.review_text import episode_prompt, shown_states
+from gymsolve.apps.review.review_text import episode_prompt
 from gymsolve.errors import UsageError
 from gymsolve.runs.inspections import Inspection, list_inspections, open_inspection
 from gymsolve.runs.reviews import StoredReview, append_review, read_reviews
 from gymsolve.runs.run import Run, now
 from gymsolve.view.diagnosed_run import DiagnosedRun
-from gymsolve.view.pictures import frame_sheet
 
 __all__ = ["Prompt", "newest_episode", "prepare", "read_reviews", "review"]
 
@@ -27,13 +27,13 @@ _PICTURES = 12
 
 @dataclass(frozen=True)
 class Prompt:
-    """What would be sent."""
+    """The text and picture that would be sent."""
 
     run: str
     episode: str
     text: str
     picture: bytes
-    """A sheet of frames as PNG; empty where there is no camera or nobody wants one."""
+    """A sheet of frames as PNG; empty without a camera or a wish for one."""
     question: str
 
     @property
@@ -46,8 +46,9 @@ class Prompt:
 
 
 def newest_episode(run: Run) -> Inspection | None:
-    """The episode of a run that was inspected last, to its end."""
-    return next((stored for stored in list_inspections(run) if stored.facts["state"] == "whole"), None)
+    """The newest inspected episode of a run that was played to its end."""
+    inspections = list_inspections(run)
+    return next((episode for episode in inspections if episode.facts["state"] == "whole"), None)
 
 
 def prepare(run: Run, name: str, question: str = "", *, picture: bool = True) -> Prompt:
@@ -60,37 +61,28 @@ def prepare(run: Run, name: str, question: str = "", *, picture: bool = True) ->
     episode = InspectedEpisode(stored)
     if not len(episode):
         raise UsageError("the episode has no step.")
-    states = shown_states(episode, _PICTURES) if picture and stored.frames else []
-    sheet, shown = _sheet(stored, states)
+    sheet, states = contact_sheet(episode, _PICTURES) if picture and stored.frames else (b"", [])
     asked = _plain(question.strip())
     return Prompt(
-        run.id, name, _plain(episode_prompt(episode, DiagnosedRun(run), asked, shown)), sheet, asked
+        run.id, name, _plain(episode_prompt(episode, DiagnosedRun(run), asked, states)), sheet, asked
     )
 
 
 def _plain(text: str) -> str:
-    """Without halves of characters, which JSON may hold and nobody can send."""
+    """The text without halves of surrogate pairs, which cannot be sent."""
     return text.encode(errors="replace").decode()
 
 
-def _sheet(stored: Inspection, states: list[int]) -> tuple[bytes, list[int]]:
-    """A sheet of the pictures that were kept of some states, and which those are."""
-    frames = [(state, stored.read_frame(state)) for state in states]
-    kept = [(f"state {state}", encoded) for state, encoded in frames if encoded]
-    return (frame_sheet(kept) if kept else b""), [state for state, encoded in frames if encoded]
-
-
 def review(run: Run, prompt: Prompt, endpoint: Endpoint | None, digest: Any) -> StoredReview:
-    """Send what was shown under `digest`, and keep the answer with the episode."""
+    """Send the prompt, which was shown under `digest`, and store the answer with the episode."""
     if endpoint is None:
         raise UsageError(
             "no chat server is configured.",
             hint="Set GYMSOLVE_CHAT_URL and GYMSOLVE_CHAT_MODEL (and GYMSOLVE_CHAT_KEY), or copy the prompt.",
         )
     if digest != prompt.digest:
-        raise UsageError(
-            "the prompt is not the one that was shown: the run has gone on since.", hint="Look at it again."
-        )
+        message = "the prompt is not the one that was shown: the run has gone on since."
+        raise UsageError(message, hint="Look at it again.")
     reply = ask(endpoint, prompt.text, [prompt.picture] if prompt.picture else [])
     stored = StoredReview(
         time=now(),

@@ -1,4 +1,4 @@
-"""An inspected episode as text for a language model: facts, charts, and the steps that tell most."""
+"""An inspected episode as text for a language model: facts, charts, and the most telling steps."""
 
 import math
 from typing import Any
@@ -30,7 +30,7 @@ _MOST_PARTS = 6
 
 
 def episode_prompt(episode: InspectedEpisode, view: DiagnosedRun, question: str, pictures: list[int]) -> str:
-    """All that a model needs; `pictures` are the states on the sheet that goes with it."""
+    """The text of a prompt; `pictures` are the states on the sheet that goes with it."""
     credit = episode.credit()
     parts = [_ASK]
     if question:
@@ -59,9 +59,8 @@ def _about(episode: InspectedEpisode, view: DiagnosedRun) -> str:
         steps = ", ".join(map(str, forced))
         lines.append(f"a branch: the actions of these steps were forced, not chosen: {steps}")
     if facts["action_names"]:
-        lines.append(
-            f"actions: {', '.join(f'{n}={name}' for n, name in enumerate(facts['action_names'][:64]))}"
-        )
+        names = ", ".join(f"{index}={name}" for index, name in enumerate(facts["action_names"][:64]))
+        lines.append(f"actions: {names}")
     lines += [f"note: {note}" for note in facts.get("notes", [])]
     return "\n".join(lines)
 
@@ -90,13 +89,12 @@ def shown_states(episode: InspectedEpisode, most: int) -> list[int]:
 
 
 def _rows_to_show(episode: InspectedEpisode, credit: dict[str, Array]) -> list[int]:
-    """All steps of a short episode; of a long one the ends, some in between, and those that stand out."""
+    """All steps of a short episode; of a long one, evenly spread steps, the last ones, and unusual ones."""
     count = len(episode)
     if count <= _MOST_ROWS:
         return list(range(count))
-    chosen = {round(at) for at in np.linspace(0, count - 1, _MOST_ROWS // 2).tolist()} | set(
-        range(count - 8, count)
-    )
+    chosen = {round(at) for at in np.linspace(0, count - 1, _MOST_ROWS // 2).tolist()}
+    chosen |= set(range(count - 8, count))
     outstanding = [np.abs(np.nan_to_num(credit[name])) for name in ("advantage", "td_error")]
     rewards = episode.rewards
     outstanding.append(np.abs(rewards - np.median(rewards)))

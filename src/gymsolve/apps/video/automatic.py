@@ -1,7 +1,7 @@
-"""The videos that every run leaves: of its best policy and of its final one.
+"""The videos of every run: of its best policy and of its final one.
 
 They are made once training is over and everything else is written. A failure here never changes the outcome
-of the run: it is one sentence in the events.
+of the run: it becomes one sentence in the events.
 """
 
 import contextlib
@@ -31,12 +31,12 @@ from gymsolve.training.watchdog import Watchdog
 
 _MOST_FPS = 30.0
 _LEAST_SECONDS = 5.0
-"""Some tasks are over within a second; one episode would show little."""
+"""A shorter video gets further episodes: some tasks are over within a second."""
 _PATIENCE = 5.0, 30.0
 """Seconds of real time for one video, for environments that take long to draw: a quarter of the time that
 training took, but at least the first and at most the second number. A video that is cut says so."""
 _SILENCE = 2.0
-"""Seconds of filming after which the user is told what is going on."""
+"""The user gets a message if filming takes more seconds."""
 
 
 class _CancelledError(Exception):
@@ -44,10 +44,7 @@ class _CancelledError(Exception):
 
 
 def leave_videos(run: Run, config: TrainConfig, observer: Observer, trained: float) -> None:
-    """Film the best and the final policy after so many seconds of training.
-
-    An environment that cannot be drawn gets no video.
-    """
+    """Film the best and the final policy after `trained` seconds, if the environment can be drawn."""
     if not config.video.enabled:
         return
     asked = StopSignal()
@@ -69,7 +66,7 @@ def leave_videos(run: Run, config: TrainConfig, observer: Observer, trained: flo
 
 
 def usual_order(config: TrainConfig, trained: float = math.inf) -> Order:
-    """What the settings of a run ask for, made cheap beside so many seconds of training."""
+    """The video that a run's settings ask for; its time is limited by the seconds of training."""
     least, most = _PATIENCE
     return Order(
         seed=config.seed,
@@ -85,20 +82,17 @@ def usual_order(config: TrainConfig, trained: float = math.inf) -> Order:
 def film_checkpoint(
     run: Run,
     saved: Checkpoint,
-    stage: RenderEnv,
+    render_env: RenderEnv,
     path: Path,
     order: Order,
     on_moment: Callable[[Moment], None] = lambda moment: None,
     task: str | None = None,
 ) -> dict[str, Any]:
-    """Film one checkpoint and write the file that describes the video; returns that description.
-
-    `task` is the one of several that the stage shows.
-    """
+    """Film one checkpoint, in a `task` of several; writes and returns the video's description."""
     policy = load_policy(saved.policy, saved.policy_metadata)
     facts = {"run": run.id, **identify(saved), "vec_steps": saved.meta["vec_steps"]}
     facts |= {} if task is None else {"task": task}
-    facts |= film_episodes(policy, stage, path, order, on_moment)
+    facts |= film_episodes(policy, render_env, path, order, on_moment)
     describe_video(path, facts)
     return facts
 
@@ -106,42 +100,42 @@ def film_checkpoint(
 def _film_both(
     run: Run, config: TrainConfig, observer: Observer, check: Callable[[Moment], None], order: Order
 ) -> None:
-    stage: RenderEnv | None = None
+    render_env: RenderEnv | None = None
     task = _worst_task(run, config) if config.env.tasks else None
     try:
         for name, which in _wanted(run):
             saved = load_checkpoint(run, which, policy_only=True)
-            known = list_videos(run)
-            if any(video.name == name and _shows(video, saved) for video in known):
+            videos = list_videos(run)
+            if any(video.name == name and _shows(video, saved) for video in videos):
                 continue  # a resume that trained nothing
-            stage = stage or open_render_env(config.env, task)
-            if stage is None:
+            render_env = render_env or open_render_env(config.env, task)
+            if render_env is None:
                 return
             path = video_place(run, name)
-            twin = next((video for video in known if video.name == "best" and _shows(video, saved)), None)
+            twin = next((video for video in videos if video.name == "best" and _shows(video, saved)), None)
             if twin is not None:
                 with os_errors(path):
                     shutil.copyfile(twin.path, path)
                 facts = twin.facts | {"recording_seconds": 0.0}
                 describe_video(path, facts)
             else:
-                told = _told_if_slow(observer, name, order.patience, check)
-                facts = film_checkpoint(run, saved, stage, path, order, told, task)
+                on_moment = _report_if_slow(observer, name, order.patience, check)
+                facts = film_checkpoint(run, saved, render_env, path, order, on_moment, task)
             tell_video(run, path, facts)
             observer.event("video", {"path": str(path), **facts})
     finally:
-        if stage is not None:
-            stage.close()
+        if render_env is not None:
+            render_env.close()
 
 
 def _worst_task(run: Run, config: TrainConfig) -> str | None:
-    """Of several tasks, the one to look at: furthest below its threshold in the best evaluation."""
+    """The task that is furthest below its threshold in the best evaluation."""
     name = pointed(run, "best") or pointed(run, "last")
-    told = None if name is None else read_meta(run, name)["eval"]
-    return worst_task(told or {}, by_success=config.solved_by == "success_rate")
+    evaluation = None if name is None else read_meta(run, name)["eval"]
+    return worst_task(evaluation or {}, by_success=config.solved_by == "success_rate")
 
 
-def _told_if_slow(
+def _report_if_slow(
     observer: Observer, name: str, patience: float, check: Callable[[Moment], None]
 ) -> Callable[[Moment], None]:
     """`check`, and one event to the observer if the recording takes long."""
@@ -158,10 +152,10 @@ def _told_if_slow(
 
 
 def tell_video(run: Run, path: Path, facts: dict[str, Any]) -> None:
-    """Enter a video into the run's events."""
-    told = {key: facts[key] for key in ("checkpoint", "return", "complete", "recording_seconds")}
-    told["cut_by"] = facts.get("cut_by", "")  # videos of earlier versions do not say it
-    run.append_event("video", env_steps=facts["env_steps"], file=f"videos/{path.name}", **told)
+    """Append a video to the run's events."""
+    fields = {key: facts[key] for key in ("checkpoint", "return", "complete", "recording_seconds")}
+    fields["cut_by"] = facts.get("cut_by", "")  # videos of earlier versions do not have it
+    run.append_event("video", env_steps=facts["env_steps"], file=f"videos/{path.name}", **fields)
 
 
 def _wanted(run: Run) -> list[tuple[str, Literal["best", "last"]]]:
@@ -174,6 +168,6 @@ def _shows(video: Video, saved: Checkpoint) -> bool:
 
 
 def _note(run: Run, observer: Observer, text: str) -> None:
-    with contextlib.suppress(RunDamagedError):  # the disk that has no room for a video has none for this
+    with contextlib.suppress(RunDamagedError):  # the disk may be full
         run.append_event("note", text=text)
     observer.event("note", {"text": text})

@@ -1,4 +1,4 @@
-"""Frames of any size → pictures of one size, with room below for what is written about them."""
+"""Fits frames of any size into pictures of one size, with room for text below."""
 
 import math
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ Colour = tuple[int, int, int]
 _SMALL = 480
 """A frame whose longer side has fewer pixels than this is enlarged."""
 _LARGE = 1280
-"""And one with more is reduced, unless a size is asked for."""
+"""A frame whose longer side has more pixels is reduced, unless a size is asked for."""
 _PIXELATED = 256
-"""Frames up to this are pixel art: they keep hard edges however much they grow."""
+"""Smaller frames are pixel art: they keep hard edges when they are enlarged."""
 
 
 @dataclass(frozen=True)
 class Canvas:
-    """Where the frame and the panel below it go; width and height are even, as h264 wants them."""
+    """Places of the frame and of the panel below it; width and height are even, as h264 requires."""
 
     width: int
     height: int
@@ -75,10 +75,10 @@ def plan_canvas(
         width = _even(wide * scale)
         panel = _even(panel_share * width)
         height = _even(tall * scale) + panel
-    shown = (max(1, int(wide * scale + 1e-9)), max(1, int(tall * scale + 1e-9)))
-    left, top = (width - shown[0]) // 2, (height - panel - shown[1]) // 2
+    scaled = (max(1, int(wide * scale + 1e-9)), max(1, int(tall * scale + 1e-9)))
+    left, top = (width - scaled[0]) // 2, (height - panel - scaled[1]) // 2
     hard = max(tall, wide) <= _PIXELATED or (size is None and scale >= 1)
-    return Canvas(width, height, panel, (left, top, *shown), hard, background)
+    return Canvas(width, height, panel, (left, top, *scaled), hard, background)
 
 
 def _usual_scale(longer: int) -> float:

@@ -15,14 +15,14 @@ from gymsolve.spec import Array
 
 @dataclass(frozen=True)
 class Caption:
-    """What the caption says about one clip."""
+    """The facts in the caption of a clip."""
 
     env_steps: int
     final_return: float
     evaluation: float | None
-    """Mean return of the evaluation these weights got."""
+    """The mean return of the checkpoint's evaluation."""
     speed: float
-    """How many times faster than usual it plays."""
+    """A factor of the usual speed."""
 
 
 class Captions:
@@ -67,7 +67,7 @@ class Captions:
         return np.asarray(image)
 
     def _draw_background(self, caption: Caption) -> Image.Image:
-        """What stays the same over a clip."""
+        """The parts of the panel that stay the same over a clip."""
         canvas, style = self.canvas, self.style
         panel = Image.new("RGB", (canvas.width, canvas.panel), style.background)
         draw = ImageDraw.Draw(panel)
@@ -76,9 +76,9 @@ class Captions:
         size = _fitting(title, round(canvas.panel * 0.26), room)
         draw.text((self._margin, round(canvas.panel * 0.10)), title, style.text, font=font(size))
         if caption.evaluation is not None:
-            told = f"mean of its evaluation {number(caption.evaluation)}"
+            text = f"mean of its evaluation {number(caption.evaluation)}"
             small = font(round(canvas.panel * 0.155))
-            draw.text((self._margin, round(canvas.panel * 0.46)), told, style.label, font=small)
+            draw.text((self._margin, round(canvas.panel * 0.46)), text, style.label, font=small)
         corner = (canvas.width - self._curve_size[0] - self._margin, self._margin // 2)
         panel.paste(draw_curve(self.curve, caption.env_steps, self._curve_size, style), corner)
         return panel

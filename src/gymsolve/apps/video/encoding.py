@@ -1,4 +1,4 @@
-"""Pictures → an mp4 that plays in browsers: h264, yuv420p, index at the front.
+"""Encodes pictures as an mp4 that plays in browsers: h264, yuv420p, index at the front.
 
 The encoder is a process that gets raw frames through a pipe. A file appears under its name only when it
 is complete.
@@ -92,7 +92,7 @@ class Film:
             self._process.kill()
             self._process.wait()
             if self._process.stdin is not None:
-                with suppress(BrokenPipeError):  # what was still to be written is not wanted any more
+                with suppress(BrokenPipeError):  # data that was not written yet is not needed
                     self._process.stdin.close()
             self._complaints.close()
             self._temporary.unlink(missing_ok=True)
@@ -110,8 +110,8 @@ class Film:
     def _failure(self) -> VideoEncoderError:
         self._process.wait()
         self._complaints.seek(0)
-        said = self._complaints.read().decode(errors="replace").strip().splitlines()
-        why = said[-1] if said else f"it ended with code {self._process.returncode}"
+        lines = self._complaints.read().decode(errors="replace").strip().splitlines()
+        why = lines[-1] if lines else f"it ended with code {self._process.returncode}"
         return VideoEncoderError(f"the video could not be encoded: {why.rstrip('.')}.", where=str(self.path))
 
 

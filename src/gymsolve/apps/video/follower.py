@@ -1,7 +1,7 @@
 """Videos while a run trains: a process of its own films checkpoints as they appear.
 
-It reads the run's folder like anybody else, so training neither waits for it nor knows of it. Should it die,
-the next record of training has another one started.
+It reads the run's folder like any other reader, so training does not wait for it. If it dies, the next record
+of training starts another one.
 """
 
 import os
@@ -31,11 +31,11 @@ from gymsolve.training.observer import Observer
 _LOOK_SECONDS = 0.5
 _LAST_SECONDS = 60.0
 _TRIES = 3
-"""How often the process is started in a run."""
+"""The process is started at most so many times in a run."""
 
 
 class _OrphanedError(Exception):
-    """The training process is gone; nothing is left of the video that was being made."""
+    """The training process is gone; the unfinished video is removed."""
 
 
 class Follower:
@@ -87,12 +87,12 @@ class Follower:
         )
 
     def minding(self, observer: Observer) -> Observer:
-        """The observer, and at every record a look after the process."""
+        """An observer that also checks the process at every record."""
         return _Minding(observer, self)
 
 
 class _Minding:
-    """Passes on what happens; a record is an occasion to look after the process that films."""
+    """Passes on all events; at every record it checks the process that films."""
 
     def __init__(self, inner: Observer, follower: Follower) -> None:
         self.started, self.event = inner.started, inner.event
@@ -115,16 +115,16 @@ def _follow(connection: Connection, path: str, config_json: str, env_steps: int,
         if os.getppid() != parent:
             raise _OrphanedError
 
-    stage: RenderEnv | None = None
+    render_env: RenderEnv | None = None
     try:
-        stage = open_render_env(config.env)
-        while stage is not None and os.getppid() == parent:
+        render_env = open_render_env(config.env)
+        while render_env is not None and os.getppid() == parent:
             last_look = connection.poll()  # it was closed
             ready = [name for name in list_checkpoints(run) if int(name) >= due]
             if ready:
                 # Only the newest one: a late follower does not catch up.
                 due = _next(int(ready[-1]), config)
-                _film(run, ready[-1], stage, config, check)
+                _film(run, ready[-1], render_env, config, check)
             elif last_look:
                 break
             else:
@@ -134,19 +134,19 @@ def _follow(connection: Connection, path: str, config_json: str, env_steps: int,
     except _OrphanedError:
         pass
     finally:
-        if stage is not None:
-            stage.close()
+        if render_env is not None:
+            render_env.close()
 
 
 def _film(
-    run: Run, name: str, stage: RenderEnv, config: TrainConfig, check: Callable[[Moment], None]
+    run: Run, name: str, render_env: RenderEnv, config: TrainConfig, check: Callable[[Moment], None]
 ) -> None:
     try:
         saved = load_checkpoint(run, name, policy_only=True)
     except (CheckpointError, UnknownRunError):  # removed meanwhile: `checkpoint.keep` had no room for it
         return
     place = video_place(run, name)
-    tell_video(run, place, film_checkpoint(run, saved, stage, place, usual_order(config), check))
+    tell_video(run, place, film_checkpoint(run, saved, render_env, place, usual_order(config), check))
 
 
 def _next(env_steps: int, config: TrainConfig) -> int:

@@ -1,4 +1,4 @@
-"""What is written below a frame: episode, step, action, reward, return, value. Its look is one object."""
+"""The text below a frame: episode, step, action, reward, return, value; one object holds its style."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,10 +19,10 @@ _NOTHING = "-"
 
 @dataclass(frozen=True)
 class OverlayStyle:
-    """How the text looks and what it tells; lengths are in units of the font's size."""
+    """Style and contents of the text; lengths are in units of the font's size."""
 
     show: tuple[str, ...] = ("episode", "step", "return", "action", "reward", "value")
-    """Which of these words to show, in reading order; empty shows nothing but the frame."""
+    """The words to show, in reading order; empty shows only the frame."""
     columns: tuple[float, ...] = (1.4, 1.0, 0.85)
     """Widths in relation to each other; the first has room for actions of several numbers."""
     font_share: float = 1 / 36
@@ -49,7 +49,7 @@ class OverlayStyle:
 
 
 def describe(moment: Moment, labels: ActionLabels, value: float | None, episodes: int) -> dict[str, str]:
-    """Everything an overlay can show of a moment, in words; short episodes may be more than asked for."""
+    """All texts of a moment that an overlay can show; there may be more episodes than were asked for."""
     counted = 1 < episodes >= moment.episode
     ending = ", time limit" if moment.scene.truncated else ", end" if moment.scene.terminated else ""
     return {
@@ -64,9 +64,9 @@ def describe(moment: Moment, labels: ActionLabels, value: float | None, episodes
 
 
 def draw_panel(
-    told: Mapping[str, str], style: OverlayStyle, width: int, height: int, *, highlight: tuple[str, ...] = ()
+    texts: Mapping[str, str], style: OverlayStyle, width: int, height: int, *, highlight: tuple[str, ...] = ()
 ) -> Array:
-    """The panel [height, width, 3]: names and what they are, in columns."""
+    """The panel [height, width, 3]: names and texts, in columns."""
     panel = np.empty((height, width, 3), np.uint8)
     panel[:] = style.background
     size = height / (style.lines * style.line_height + style.margin)
@@ -78,18 +78,14 @@ def draw_panel(
         left = round(edge + sum(style.columns[:place]) * unit)
         room = int(style.columns[place] * unit - edge / 2)
         colour = style.accent if name in highlight else style.text
-        _paste(
-            panel,
-            _cell(name, told[name], round(size), room, (style.background, style.label, colour)),
-            left,
-            top,
-        )
+        colours = (style.background, style.label, colour)
+        _paste(panel, _cell(name, texts[name], round(size), room, colours), left, top)
     return panel
 
 
 @lru_cache(maxsize=2048)  # most cells repeat from frame to frame, and drawing text is what costs here
 def _cell(name: str, text: str, size: int, room: int, colours: tuple[Colour, Colour, Colour]) -> Array:
-    """A name and what it is, cut to a width."""
+    """A name and its text, cut to a width."""
     face = font(size)
     behind, muted, bright = colours
     image = Image.new("RGB", (room, round(size * 1.4)), behind)
@@ -107,13 +103,13 @@ def _paste(panel: Array, cell: Array, left: int, top: int) -> None:
 @lru_cache(maxsize=32)
 def font(size: int) -> ImageFont.FreeTypeFont:
     """The font that comes with Pillow: the same on every machine."""
-    found = ImageFont.load_default(max(8, size))
-    assert isinstance(found, ImageFont.FreeTypeFont)
-    return found
+    default = ImageFont.load_default(max(8, size))
+    assert isinstance(default, ImageFont.FreeTypeFont)
+    return default
 
 
 def number(value: float, *, sign: bool = False) -> str:
-    """Short enough not to jump about from frame to frame."""
+    """A number with few digits, so that the text does not jump from frame to frame."""
     plus = "+" if sign and value else ""
     if value == round(value) and abs(value) < 1e6:
         return f"{value:{plus}.0f}"

@@ -40,40 +40,42 @@ class _Clip:
 
 
 def film_progression(
-    run: Run, stage: RenderEnv, path: Path, order: Order, on_clip: Callable[[dict[str, Any]], None]
+    run: Run, render_env: RenderEnv, path: Path, order: Order, on_clip: Callable[[dict[str, Any]], None]
 ) -> dict[str, Any]:
-    """Film one episode of every checkpoint; the facts of what the video shows."""
+    """Film one episode of every checkpoint; returns facts about the video."""
     began = time.perf_counter()
     curve = read_curve(run)
     # The caption takes the place of the overlay.
     plain = replace(order, style=order.style.without_text())
-    stage.reset(order.env_seed)
+    render_env.reset(order.env_seed)
     canvas = plan_canvas(
-        stage.render().shape,
+        render_env.render().shape,
         panel_share=Captions.panel_share,
         background=order.style.background,
         size=order.size,
     )
     captions = Captions(canvas, order.style, curve)
-    fps = stage.fps / stride_for(stage.fps, order.most_fps)
-    shown: list[dict[str, Any]] = []
+    fps = render_env.fps / stride_for(render_env.fps, order.most_fps)
+    clips: list[dict[str, Any]] = []
     with Film(path, canvas.width, canvas.height, fps, out_fps=order.out_fps) as film:
         film.add(captions.card(_title(run, order)), math.ceil(fps * _CARD_SECONDS))
         for name in list_checkpoints(run):
-            clip = _rehearse(run, name, stage, plain)
+            clip = _rehearse(run, name, render_env, plain)
             if clip is None:
                 continue
-            _film_clip(clip, stage, film, captions, plain)
-            told = {"checkpoint": name, "env_steps": clip.saved.meta["env_steps"], **episode_facts(clip.last)}
-            shown.append(told)
-            on_clip(told)
+            _film_clip(clip, render_env, film, captions, plain)
+            facts = {
+                "checkpoint": name,
+                "env_steps": clip.saved.meta["env_steps"],
+                **episode_facts(clip.last),
+            }
+            clips.append(facts)
+            on_clip(facts)
         film.add(captions.card(_ending(run, curve)), math.ceil(fps * _CARD_SECONDS))
     return {
-        "checkpoint": shown[-1]["checkpoint"],
-        "env_steps": shown[-1]["env_steps"],
-        "return": shown[-1]["return"],
-        "clips": shown,
-        "complete": all(clip["end"] != "cut" for clip in shown),
+        **{key: clips[-1][key] for key in ("checkpoint", "env_steps", "return")},
+        "clips": clips,
+        "complete": all(facts["end"] != "cut" for facts in clips),
         "seed": order.seed,
         "deterministic": order.deterministic,
         **picture_facts(film, order.out_fps),
@@ -82,31 +84,31 @@ def film_progression(
     }
 
 
-def _rehearse(run: Run, name: str, stage: RenderEnv, order: Order) -> _Clip | None:
-    """Play a checkpoint's episode unseen: its caption tells the outcome, its length decides the speed."""
+def _rehearse(run: Run, name: str, render_env: RenderEnv, order: Order) -> _Clip | None:
+    """Play a checkpoint's episode without filming: the caption needs its result, the speed its length."""
     try:
         saved = load_checkpoint(run, name, policy_only=True)
     except (CheckpointError, UnknownRunError):  # damaged, or removed by a training that still runs
         return None
     policy = load_policy(saved.policy, saved.policy_metadata)
-    usual = stride_for(stage.fps, order.most_fps)
-    most = order.max_seconds * stage.fps
-    for moment in _episode(policy, stage, order):
+    usual = stride_for(render_env.fps, order.most_fps)
+    most = order.max_seconds * render_env.fps
+    for moment in _episode(policy, render_env, order):
         if moment.step >= 40 * most:  # an episode without end is shown as far as 40 times the speed goes
             break
     return _Clip(saved, policy, moment, max(usual, math.ceil(moment.step / most)))
 
 
-def _film_clip(clip: _Clip, stage: RenderEnv, film: Film, captions: Captions, order: Order) -> None:
-    camera = Camera(clip.policy, stage, order.style, captions.canvas)
-    speed = clip.stride / stride_for(stage.fps, order.most_fps)
+def _film_clip(clip: _Clip, render_env: RenderEnv, film: Film, captions: Captions, order: Order) -> None:
+    camera = Camera(clip.policy, render_env, order.style, captions.canvas)
+    speed = clip.stride / stride_for(render_env.fps, order.most_fps)
     caption = Caption(
         env_steps=int(clip.saved.meta["env_steps"]),
         final_return=clip.last.scene.raw_return,
         evaluation=(clip.saved.meta["eval"] or {}).get("eval/mean_reward"),
         speed=speed,
     )
-    for moment in _episode(clip.policy, stage, order):
+    for moment in _episode(clip.policy, render_env, order):
         ended = moment.step == clip.last.step
         if ended or moment.step % clip.stride == 0:
             picture = captions.under(camera.picture(moment, 1), caption, moment, ended)
@@ -115,8 +117,8 @@ def _film_clip(clip: _Clip, stage: RenderEnv, film: Film, captions: Captions, or
             break
 
 
-def _episode(policy: Policy, stage: RenderEnv, order: Order) -> Iterator[Moment]:
-    return play(policy, stage, seed=order.env_seed, rng=order.rng(), episodes=1)
+def _episode(policy: Policy, render_env: RenderEnv, order: Order) -> Iterator[Moment]:
+    return play(policy, render_env, seed=order.env_seed, rng=order.rng(), episodes=1)
 
 
 def _title(run: Run, order: Order) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.apps.loaded_policy import require_fit
-from gymsolve.apps.video.episode_data import EpisodeRecorder
+from gymsolve.apps.playback import Moment
+from gymsolve.apps.video.episode_data import recorded_episodes
 from gymsolve.apps.video.overlay import OverlayStyle
 from gymsolve.apps.video.progression import film_progression
 from gymsolve.apps.video.recording import Order, film_episodes, identify
@@ -31,11 +32,11 @@ PUBLISHED = (1920, 1080)
 
 @dataclass(frozen=True)
 class RecordRequest:
-    """What somebody wants to see of a run."""
+    """Options of a video."""
 
     episodes: int = 1
     seed: int | None = None
-    """None takes the run's own, and with it the episodes of its evaluations."""
+    """None takes the run's own seed, and with it the episodes of its evaluations."""
     stochastic: bool = False
     progression: bool = False
     """One episode of every checkpoint instead of several of one."""
@@ -46,7 +47,7 @@ class RecordRequest:
     data: bool = False
     """Also keep each episode's observations, actions, rewards and values in `episodes/`."""
     task: str | None = None
-    """Which of several tasks; None takes the worst."""
+    """The task, of several; None takes the worst."""
     max_seconds: float | None = None
     """Longest length of the video, or of each clip of a progression."""
 
@@ -60,7 +61,7 @@ def record_run(
     on_clip: Callable[[dict[str, Any]], None] = lambda clip: None,
     trust: bool = False,
 ) -> dict[str, Any]:
-    """Make a video of `RUN[@CHECKPOINT]`, in the run's folder unless `out` names a file; what it shows."""
+    """Make a video of `RUN[@CHECKPOINT]`, in the run's folder or in the file `out`; returns its facts."""
     if out is not None and (out.suffix != ".mp4" or not out.absolute().parent.is_dir()):
         raise UsageError(f"'{out}' is not an .mp4 in a folder that exists.", where="--out")
     run, saved = open_checkpoint(ref, runs_dir, policy_only=True)
@@ -69,28 +70,28 @@ def record_run(
     require_fit(load_policy(saved.policy, saved.policy_metadata), config.env, run)
     task = _known_task(wish, config, saved)
     with Watchdog(config.env):
-        stage = open_render_env(config.env, task)
-    if stage is None:
+        render_env = open_render_env(config.env, task)
+    if render_env is None:
         raise UsageError(
             f"{config.env.id} cannot be drawn into a picture, so there is nothing to film.",
             hint='An environment of your own needs metadata = {"render_modes": ["rgb_array"]}, an argument '
             "render_mode of __init__, and a render() that returns an array [height, width, 3] of uint8.",
         )
-    with Watchdog(config.env), closing(stage):
-        order = _order(wish, config, stage)
+    with Watchdog(config.env), closing(render_env):
+        order = _order(wish, config, render_env)
         path = place or video_place(run, _name(wish, saved, order))
-        shown = {} if task is None else {"task": task}
-        facts = {"run": run.id} | shown | _film(run, saved, stage, path, order, wish, on_clip)
+        about = {"run": run.id} if task is None else {"run": run.id, "task": task}
+        facts = about | _film(run, saved, render_env, path, order, wish, on_clip)
     if out is None:
         describe_video(path, facts)
     return {"path": str(path), **facts}
 
 
 def _known_task(wish: RecordRequest, config: TrainConfig, saved: Checkpoint) -> str | None:
-    """Which of several tasks to film: the one asked for, else the worst of the checkpoint's evaluation."""
-    known = tuple(config.env.tasks)
-    if wish.task is not None and wish.task not in known:
-        hint = f"Its tasks are: {', '.join(known)}." if known else "It has one task; leave out --task."
+    """The task to film: the requested one, else the worst of the checkpoint's evaluation."""
+    tasks = tuple(config.env.tasks)
+    if wish.task is not None and wish.task not in tasks:
+        hint = f"Its tasks are: {', '.join(tasks)}." if tasks else "It has one task; leave out --task."
         raise UsageError(f"the run has no task {wish.task!r}.", where="--task", hint=hint)
     return wish.task or worst_task(saved.meta["eval"] or {}, by_success=config.solved_by == "success_rate")
 
@@ -98,29 +99,33 @@ def _known_task(wish: RecordRequest, config: TrainConfig, saved: Checkpoint) -> 
 def _film(
     run: Run,
     saved: Checkpoint,
-    stage: RenderEnv,
+    render_env: RenderEnv,
     path: Path,
     order: Order,
     wish: RecordRequest,
     on_clip: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
     if wish.progression:
-        return film_progression(run, stage, path, order, on_clip)
+        return film_progression(run, render_env, path, order, on_clip)
     policy = load_policy(saved.policy, saved.policy_metadata)
     if not wish.data:
-        return identify(saved) | film_episodes(policy, stage, path, order)
-    recorder = EpisodeRecorder(policy)
-    facts = identify(saved) | film_episodes(policy, stage, path, order, recorder.add)
+        return identify(saved) | film_episodes(policy, render_env, path, order)
+    moments: list[Moment] = []
+    facts = identify(saved) | film_episodes(policy, render_env, path, order, moments.append)
     kept = ("checkpoint", "env_steps", "policy_sha256", "seed", "deterministic")
-    about = {"run": run.id, "action_names": list(stage.labels.names), **{key: facts[key] for key in kept}}
-    for episode in recorder.episodes(about):
+    about = {
+        "run": run.id,
+        "action_names": list(render_env.labels.names),
+        **{key: facts[key] for key in kept},
+    }
+    for episode in recorded_episodes(policy, moments, about):
         place = episode_place(run, f"{path.stem}-{episode.facts['episode']}")
         episode.save(place)
         facts["episodes"][episode.facts["episode"] - 1]["data"] = str(place)
     return facts
 
 
-def _order(wish: RecordRequest, config: TrainConfig, stage: RenderEnv) -> Order:
+def _order(wish: RecordRequest, config: TrainConfig, render_env: RenderEnv) -> Order:
     style = OverlayStyle()
     usual = _CLIP_SECONDS if wish.progression else _EPISODES_SECONDS
     return Order(
@@ -130,7 +135,7 @@ def _order(wish: RecordRequest, config: TrainConfig, stage: RenderEnv) -> Order:
         max_seconds=wish.max_seconds or usual,
         most_fps=30.0 if wish.progression and not wish.publish else 60.0,
         size=wish.size or (PUBLISHED if wish.publish else None),
-        out_fps=(60.0 if stage.fps > 30 else 30.0) if wish.publish else None,
+        out_fps=(60.0 if render_env.fps > 30 else 30.0) if wish.publish else None,
         style=style if wish.overlay else style.without_text(),
     )
 

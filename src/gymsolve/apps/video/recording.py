@@ -1,7 +1,7 @@
-"""A policy → a video, and what it shows.
+"""Films a policy, and describes the video.
 
 Recording is evaluation with a camera: the same wrappers, masks and frozen statistics, the likeliest
-actions unless told otherwise, and the seed of the first evaluation episode.
+actions by default, and the seed of the first evaluation episode.
 """
 
 import itertools
@@ -25,28 +25,28 @@ from gymsolve.runs.run import now
 from gymsolve.seeding import generator, integer_seeds
 
 _HOLD = 0.8
-"""Seconds for which the last frame of an episode stays."""
+"""The last frame of an episode stays for so many seconds."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a video should show."""
+    """Settings of a video."""
 
     seed: int
-    """The run's seed, or another; it decides the episodes as `eval --seed` does."""
+    """The run's seed, or another; it decides the episodes as in `eval --seed`."""
     episodes: int = 1
     deterministic: bool = True
     min_seconds: float = 0.0
-    """Length of the video below which further whole episodes follow."""
+    """A shorter video gets further whole episodes."""
     max_seconds: float = 20.0
-    """Length of the video at which it ends, be it within an episode."""
+    """The video ends after so many seconds, even within an episode."""
     most_fps: float = 60.0
-    """Frames per second above which steps are left out."""
+    """The most frames per second; steps beyond them are left out."""
     size: tuple[int, int] | None = None
     out_fps: float | None = None
     style: OverlayStyle = field(default_factory=OverlayStyle)
     patience: float = math.inf
-    """Seconds of real time after which the recording ends likewise."""
+    """The recording ends after so many seconds of real time, too."""
 
     @property
     def env_seed(self) -> int:
@@ -54,67 +54,62 @@ class Order:
         return integer_seeds(self.seed, "eval", 1, 0)[0]
 
     def rng(self) -> np.random.Generator | None:
-        """What samples actions, from its start; None where the likeliest are taken."""
+        """A new generator that samples actions; None where the likeliest are taken."""
         return None if self.deterministic else generator(self.seed, "eval", 0, 1)
 
 
 class Camera:
     """Turns moments into pictures."""
 
-    def __init__(self, policy: Policy, stage: RenderEnv, style: OverlayStyle, canvas: Canvas) -> None:
-        self.policy, self.stage, self.style, self.canvas = policy, stage, style, canvas
+    def __init__(self, policy: Policy, render_env: RenderEnv, style: OverlayStyle, canvas: Canvas) -> None:
+        self.policy, self.render_env, self.style, self.canvas = policy, render_env, style, canvas
 
     def picture(self, moment: Moment, episodes: int) -> Any:
-        """The stage as it stands, which must be at this moment: uint8 [height, width, 3]."""
+        """A picture of the environment, which is in this moment: uint8 [height, width, 3]."""
         panel = None
         if self.style.show:
             asked = "value" in self.style.show
             value = float(self.policy.values(moment.scene.obs, moment.memory)[0]) if asked else None
-            told = describe(moment, self.stage.labels, value, episodes)
-            panel = draw_panel(
-                told,
-                self.style,
-                self.canvas.width,
-                self.canvas.panel,
-                highlight=("return", "step") if moment.over else (),
-            )
-        return self.canvas.compose(self.stage.render(), panel)
+            texts = describe(moment, self.render_env.labels, value, episodes)
+            bright = ("return", "step") if moment.over else ()
+            panel = draw_panel(texts, self.style, self.canvas.width, self.canvas.panel, highlight=bright)
+        return self.canvas.compose(self.render_env.render(), panel)
 
 
 def film_episodes(
     policy: Policy,
-    stage: RenderEnv,
+    render_env: RenderEnv,
     path: Path,
     order: Order,
     on_moment: Callable[[Moment], None] = lambda moment: None,
 ) -> dict[str, Any]:
-    """Play and film episodes into an mp4; the facts of what it shows.
+    """Play and film episodes into an mp4; returns facts about the video.
 
-    `on_moment` hears of every step, also of those that are not shown; what it raises ends the recording
-    and leaves no file.
+    `on_moment` gets every step, even those that are not shown; an error that it raises ends the recording and
+    leaves no file.
     """
     began = time.perf_counter()
-    stride = stride_for(stage.fps, order.most_fps)
-    moments = play(policy, stage, seed=order.env_seed, rng=order.rng())
+    stride = stride_for(render_env.fps, order.most_fps)
+    moments = play(policy, render_env, seed=order.env_seed, rng=order.rng())
     first = next(moments)
     canvas = plan_canvas(
-        stage.render().shape,
+        render_env.render().shape,
         panel_share=order.style.panel_share,
         background=order.style.background,
         size=order.size,
     )
-    camera = Camera(policy, stage, order.style, canvas)
-    shown: dict[int, Moment] = {}
+    camera = Camera(policy, render_env, order.style, canvas)
+    last: dict[int, Moment] = {}
     cut_by = ""
-    fps = stage.fps / stride
+    fps = render_env.fps / stride
     with Film(path, canvas.width, canvas.height, fps, out_fps=order.out_fps) as film:
         for moment in itertools.chain([first], moments):
             on_moment(moment)
-            shown[moment.episode] = moment
+            last[moment.episode] = moment
             if moment.over or moment.step % stride == 0:
                 film.add(camera.picture(moment, order.episodes), math.ceil(fps * _HOLD) if moment.over else 1)
             spent = time.perf_counter() - began
-            # An episode more gets the other half of the patience.
+            # A further episode gets the other half of the patience.
             enough = film.seconds >= order.min_seconds or spent > order.patience / 2
             if moment.over and moment.episode >= order.episodes and enough:
                 break
@@ -124,9 +119,9 @@ def film_episodes(
                 cut_by = f"drawing took longer than {order.patience:.3g} s"
             if cut_by:
                 break
-    complete = len(shown) >= order.episodes and all(moment.over for moment in shown.values())
+    complete = len(last) >= order.episodes and all(moment.over for moment in last.values())
     return {
-        **_score([episode_facts(moment) for moment in shown.values()]),
+        **_score([episode_facts(moment) for moment in last.values()]),
         "complete": complete,
         "cut_by": "" if complete else cut_by,
         "seed": order.seed,
@@ -138,17 +133,13 @@ def film_episodes(
 
 
 def picture_facts(film: Film, out_fps: float | None) -> dict[str, Any]:
-    """What a player will find in the file."""
-    return {
-        "fps": out_fps or film.fps,
-        "seconds": round(film.seconds, 3),
-        "width": film.width,
-        "height": film.height,
-    }
+    """Rate, length and size of the video."""
+    size = {"width": film.width, "height": film.height}
+    return {"fps": out_fps or film.fps, "seconds": round(film.seconds, 3), **size}
 
 
 def identify(saved: Checkpoint) -> dict[str, Any]:
-    """Which policy a video shows; the digest tells two of the same step apart."""
+    """The policy that a video shows; the digest distinguishes policies of the same step."""
     return {
         "checkpoint": saved.name,
         "env_steps": int(saved.meta["env_steps"]),
@@ -162,12 +153,11 @@ def stride_for(fps: float, most: float) -> int:
 
 
 def episode_facts(moment: Moment) -> dict[str, Any]:
-    """How far an episode came, and what ended it."""
-    end = "terminated" if moment.scene.terminated else "truncated" if moment.scene.truncated else "cut"
-    return {"return": moment.scene.raw_return, "length": moment.step, "end": end}
+    """Return, length and end of an episode with this last moment."""
+    return {"return": moment.scene.raw_return, "length": moment.step, "end": moment.end}
 
 
 def _score(played: list[dict[str, Any]]) -> dict[str, Any]:
-    """Mean return of the episodes that were shown to their end; of all when there is none."""
-    whole = [one for one in played if one["end"] != "cut"] or played
-    return {"return": sum(one["return"] for one in whole) / len(whole), "episodes": played}
+    """The episodes and their mean return, that of whole episodes if there are any."""
+    whole = [facts for facts in played if facts["end"] != "cut"] or played
+    return {"return": sum(facts["return"] for facts in whole) / len(whole), "episodes": played}

@@ -99,7 +99,7 @@ def env_of(settings: Mapping[str, Any], run_name: str) -> str | None:
 
 def steps_of(settings: Mapping[str, Any]) -> int:
     """The budget that was asked for; 0 when unknown."""
-    asked = settings.get("total_timesteps")
+    asked: Any = settings.get("total_timesteps")
     return int(asked) if type(asked) in (int, float) and 0 < asked < 1e15 else 0
 
 
