@@ -17,6 +17,7 @@ from playwright.sync_api import expect
 
 import gymsolve
 from gymsolve.apps.inspector.branching import branch_off
+from gymsolve.apps.inspector.episode_credit import episode_credit
 from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.inspector.recorder import EpisodeRecorder, Question
 from gymsolve.apps.inspector.takeover import Hand
@@ -143,7 +144,7 @@ def test_the_table_is_that_of_a_checkpoint_with_more_columns(runs):
     for name in ("reward", "value", "advantage", "return", "td_error", "obs_2"):
         assert [float(row[name]) for row in rows] == pytest.approx(table[name].tolist(), rel=1e-8)
     assert {row["label"] for row in rows} <= {"left", "right"}
-    plain = rollout_columns(episode.rollout(), episode._credit(episode.rollout(), episode.settings)[1])
+    plain = rollout_columns(episode.rollout(), episode_credit(episode.rollout(), episode.settings))
     assert all(np.array_equal(table[name], column) for name, column in plain.items())
     mixed = gymsolve.inspect(runs["dict"])
     written = list(csv.DictReader(io.StringIO(mixed.to_csv())))  # one of its actions is called `a, b`

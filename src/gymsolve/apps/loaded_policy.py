@@ -19,7 +19,7 @@ from gymsolve.runs.refs import open_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.settings.config import EnvConfig
-from gymsolve.spec import Array, Obs, ObsSpec, find_misfit
+from gymsolve.spec import Array, EnvSpec, Obs, ObsSpec, find_misfit
 from gymsolve.training.engines.choose import load_policy as rebuild
 from gymsolve.training.evaluation.evaluate import EvalResult, Evaluator
 from gymsolve.training.watchdog import Watchdog
@@ -150,13 +150,16 @@ def require_fit(policy: Policy, env: EnvConfig, run: Run) -> None:
     """Refuse an environment with other observations or actions than the policy knows."""
     with Watchdog(env):
         spec = describe_env(env, "eval")
+    require_same_spaces(policy, spec, env, run)
+
+
+def require_same_spaces(policy: Policy, spec: EnvSpec, env: EnvConfig, run: Run) -> None:
+    """Refuse other spaces than those of the policy."""
     misfit = find_misfit(policy.spec, spec)
     if misfit is not None:
-        raise CheckpointError(
-            f"the policy of run {run.id} does not fit {env.id}: {misfit}.",
-            where="config.json",
-            hint="Has the environment been changed since, or were the settings edited?",
-        )
+        hint = "Has the environment been changed since, or were the settings edited?"
+        message = f"the policy of run {run.id} does not fit {env.id}: {misfit}."
+        raise CheckpointError(message, where="config.json", hint=hint)
 
 
 def _as_batch(obs: Any, specs: Mapping[str, ObsSpec]) -> Obs:

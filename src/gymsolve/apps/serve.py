@@ -1,7 +1,7 @@
 """The process behind a session of the browser: `python -m gymsolve.apps.serve KIND SOCKET`.
 
-It reads messages from the server's socket and lets the kind's function answer them. Whatever goes wrong in an
-environment or a network ends this process alone; the server tells the page.
+It reads messages from the server's socket, and the function of its kind answers them. An error in an
+environment or a network ends only this process; the server tells the page.
 """
 
 import json
@@ -19,14 +19,11 @@ from typing import Any, Protocol
 
 from gymsolve.errors import GymsolveError
 
-KINDS = {
-    "play": "gymsolve.apps.play.person",
-    "inspect": "gymsolve.apps.inspector.inspector",
-}
+KINDS = {"play": "gymsolve.apps.play.person", "inspect": "gymsolve.apps.inspector.inspector"}
 """The module whose `serve(channel, request)` answers a kind of session."""
 _HEADER = struct.Struct("<II")  # lengths of the JSON and of what follows it
 _PATIENCE = 1.5
-"""Seconds to close an environment once nobody listens."""
+"""Seconds to close an environment once the page is gone."""
 
 
 class GoneError(Exception):
@@ -34,17 +31,17 @@ class GoneError(Exception):
 
 
 class Talk(Protocol):
-    """Somebody who is told what happens and says what to do: a page, or a terminal."""
+    """The user's side of a session: a page, or a terminal."""
 
     def receive(self, timeout: float | None = None) -> dict[str, Any] | None:
         """The next message; None when none came within so many seconds (None waits for ever)."""
 
     def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
-        """Tell something."""
+        """Send a message and, with it, bytes such as an encoded picture."""
 
 
 def noting(talk: Talk) -> Callable[[str], None]:
-    """Tells a sentence as a note, from any thread; nobody may be there any more."""
+    """A callback that sends a sentence as a note, from any thread, if the page is still there."""
 
     def note(text: str) -> None:
         with suppress(GoneError):
@@ -63,13 +60,11 @@ class Channel:
         threading.Thread(target=self._read, daemon=True, name="gymsolve watch: messages").start()
 
     def receive(self, timeout: float | None = None) -> dict[str, Any] | None:
-        """The next message; None when none came within so many seconds (None waits for ever)."""
         if self._gone:
             raise GoneError
         try:
-            message = (
-                self._inbox.get(timeout=timeout) if timeout is None or timeout > 0 else self._inbox.get(False)
-            )
+            waits = timeout is None or timeout > 0
+            message = self._inbox.get(timeout=timeout) if waits else self._inbox.get(False)
         except queue.Empty:
             return None
         if message is None:

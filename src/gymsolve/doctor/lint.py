@@ -6,15 +6,12 @@ Nothing here is an error: a user may have reasons. `gymsolve.settings.config` re
 import math
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from gymsolve.doctor.rules.rule import Change
 from gymsolve.settings.config import DQNConfig, PQNConfig, TrainConfig
 from gymsolve.settings.schedules import Progress, Schedule
+from gymsolve.spec import EnvSpec
 from gymsolve.text import plural
-
-if TYPE_CHECKING:
-    from gymsolve.spec import EnvSpec
 
 _FEW_UPDATES = 10
 _SMALL_MINIBATCH = 16
@@ -49,12 +46,17 @@ class Finding:
         return f"{self.where}: {self.text}" + (f"; try {fix}" if fix else "")
 
 
-def lint(config: TrainConfig, spec: "EnvSpec | None" = None) -> list[Finding]:
+def lint(config: TrainConfig, spec: EnvSpec | None = None) -> list[Finding]:
     """Doubts about the settings, and about how they fit the environment's spaces where these are known."""
     findings = [finding for check in _OF_CONFIG for finding in check(config)]
     if spec is not None:
         findings += [finding for look in _OF_SPEC for finding in look(config, spec)]
     return findings
+
+
+def _doubt(name: str, path: str, text: str, old: object, new: object) -> Finding:
+    """A finding about one setting, with a value to try."""
+    return Finding(name, path, text, (Change(path, old, new),))
 
 
 def _batch(config: TrainConfig) -> int:
@@ -65,122 +67,74 @@ def _uneven_minibatches(config: TrainConfig) -> Iterator[Finding]:
     algo, batch = config.algo, _batch(config)
     if batch % algo.minibatches:
         divisor = max(d for d in range(1, algo.minibatches) if batch % d == 0)
-        yield Finding(
-            "uneven_minibatches",
-            "algo.num_minibatches",
-            f"a rollout of {batch} steps cannot be cut into {algo.minibatches} equal minibatches",
-            (Change("algo.num_minibatches", algo.minibatches, divisor),),
-        )
+        text = f"a rollout of {batch} steps cannot be cut into {algo.minibatches} equal minibatches"
+        yield _doubt("uneven_minibatches", "algo.num_minibatches", text, algo.minibatches, divisor)
 
 
 def _small_minibatches(config: TrainConfig) -> Iterator[Finding]:
     algo, batch = config.algo, _batch(config)
     if algo.minibatches > 1 and batch // algo.minibatches < _SMALL_MINIBATCH <= batch:
-        yield Finding(
-            "small_minibatches",
-            "algo.num_minibatches",
-            f"minibatches of {batch // algo.minibatches} steps make noisy gradients",
-            (Change("algo.num_minibatches", algo.minibatches, max(1, batch // 64)),),
-        )
+        text = f"minibatches of {batch // algo.minibatches} steps make noisy gradients"
+        larger = max(1, batch // 64)
+        yield _doubt("small_minibatches", "algo.num_minibatches", text, algo.minibatches, larger)
 
 
 def _few_updates(config: TrainConfig) -> Iterator[Finding]:
-    batch = _batch(config)
-    budget = config.env_budget
+    batch, budget = _batch(config), config.env_budget
     if batch * _FEW_UPDATES > budget:
         steps = budget // (_FEW_UPDATES * config.env.num_envs)
+        updates = plural(math.ceil(budget / batch), "update")
         # Where rollouts are short already, or hardly longer than they should be, the budget is too small.
         if steps < _SHORT_ROLLOUT or config.algo.num_steps < 2 * steps:
             enough = config.steps * 2 * _FEW_UPDATES * batch // max(1, budget)
-            yield Finding(
-                "few_updates",
-                "steps",
-                f"rollouts have {batch} steps, so a budget of {budget} gives no more than "
-                f"{plural(math.ceil(budget / batch), 'update')}",
-                (Change("steps", config.steps, enough),),
-            )
+            text = f"rollouts have {batch} steps, so a budget of {budget} gives no more than {updates}"
+            yield _doubt("few_updates", "steps", text, config.steps, enough)
             return
-        yield Finding(
-            "few_updates",
-            "algo.num_steps",
-            f"a rollout takes {batch} of {budget} steps, so there will be no more than "
-            f"{plural(math.ceil(budget / batch), 'update')}",
-            (Change("algo.num_steps", config.algo.num_steps, steps),),
-        )
+        text = f"a rollout takes {batch} of {budget} steps, so there will be no more than {updates}"
+        yield _doubt("few_updates", "algo.num_steps", text, config.algo.num_steps, steps)
 
 
 def _odd_rates(config: TrainConfig) -> Iterator[Finding]:
     algo = config.algo
     highest = _highest(algo.learning_rate, config.steps)
     if highest > 0.02 and algo.optimizer.name in ("adam", "adamw"):
-        yield Finding(
-            "rate_high",
-            "algo.learning_rate",
-            f"{highest:g} is far above what {algo.optimizer.name} usually bears (1e-4 to 3e-3)",
-            (Change("algo.learning_rate", highest, 3e-4),),
-        )
+        text = f"{highest:g} is far above what {algo.optimizer.name} usually bears (1e-4 to 3e-3)"
+        yield _doubt("rate_high", "algo.learning_rate", text, highest, 3e-4)
     if highest < 1e-6:
-        yield Finding(
-            "rate_low",
-            "algo.learning_rate",
-            f"at {highest:g} nothing will be learned within the budget",
-            (Change("algo.learning_rate", highest, 3e-4),),
-        )
+        text = f"at {highest:g} nothing will be learned within the budget"
+        yield _doubt("rate_low", "algo.learning_rate", text, highest, 3e-4)
     if not isinstance(algo, PQNConfig | DQNConfig) and _highest(algo.ent_coef, config.steps) >= 0.5:
-        yield Finding(
-            "bonus_high",
-            "algo.ent_coef",
-            "an entropy bonus this large usually outweighs the reward",
-            (Change("algo.ent_coef", _highest(algo.ent_coef, config.steps), 0.01),),
-        )
+        text = "an entropy bonus this large usually outweighs the reward"
+        yield _doubt("bonus_high", "algo.ent_coef", text, _highest(algo.ent_coef, config.steps), 0.01)
 
 
 def _no_learning(config: TrainConfig) -> Iterator[Finding]:
     algo = config.algo
     if algo.clipping is not None and _highest(algo.clipping, config.steps) < 0.01:
-        yield Finding(
-            "clip_closed",
-            "algo.clip_coef",
-            "with so small a limit nearly every gradient is clipped away",
-            (Change("algo.clip_coef", _highest(algo.clipping, config.steps), 0.2),),
-        )
+        text = "with so small a limit nearly every gradient is clipped away"
+        yield _doubt("clip_closed", "algo.clip_coef", text, _highest(algo.clipping, config.steps), 0.2)
     if isinstance(algo, DQNConfig) and algo.learning_starts >= config.env_budget:
-        yield Finding(
-            "never_starts",
-            "algo.learning_starts",
-            f"the first gradient step waits for {algo.learning_starts} steps, and the budget has "
-            f"{config.env_budget}",
-            (Change("algo.learning_starts", algo.learning_starts, config.env_budget // 20),),
-        )
+        starts, budget = algo.learning_starts, config.env_budget
+        text = f"the first gradient step waits for {starts} steps, and the budget has {budget}"
+        yield _doubt("never_starts", "algo.learning_starts", text, starts, budget // 20)
     if isinstance(algo, PQNConfig | DQNConfig):
         return
     if algo.has_critic and _highest(algo.vf_coef, config.steps) == 0.0:
-        yield Finding(
-            "values_untrained",
-            "algo.vf_coef",
-            "the value function is used but not trained",
-            (Change("algo.vf_coef", 0.0, 0.5),),
+        yield _doubt(
+            "values_untrained", "algo.vf_coef", "the value function is used but not trained", 0.0, 0.5
         )
 
 
 def _few_episodes(config: TrainConfig) -> Iterator[Finding]:
     if config.eval.steps is None and config.eval.episodes < _FEW_EPISODES:
-        yield Finding(
-            "few_episodes",
-            "eval.episodes",
-            f"the mean of {config.eval.episodes} is mostly luck, and `best` goes by it",
-            (Change("eval.episodes", config.eval.episodes, 20),),
-        )
+        text = f"the mean of {config.eval.episodes} is mostly luck, and `best` goes by it"
+        yield _doubt("few_episodes", "eval.episodes", text, config.eval.episodes, 20)
 
 
 def _rare_evaluations(config: TrainConfig) -> Iterator[Finding]:
     if config.eval_every > config.steps // 2:
-        yield Finding(
-            "rare_evaluations",
-            "eval.every",
-            f"at one in {config.eval_every} of {config.steps} steps `best` has hardly a choice",
-            (Change("eval.every", config.eval.every, max(1, config.steps // 20)),),
-        )
+        text = f"at one in {config.eval_every} of {config.steps} steps `best` has hardly a choice"
+        yield _doubt("rare_evaluations", "eval.every", text, config.eval.every, max(1, config.steps // 20))
 
 
 def _other_discount(config: TrainConfig) -> Iterator[Finding]:
@@ -188,31 +142,27 @@ def _other_discount(config: TrainConfig) -> Iterator[Finding]:
     for wrapper in config.env.wrappers:
         paid = wrapper.options.get("gamma", 0.99)
         if wrapper.name in _POTENTIALS and learned != {paid}:
-            yield Finding(
-                "other_discount",
-                "algo.gamma",
-                f"{wrapper.name} pays with a discount of {paid:g}: with another one it changes what is best",
-                (Change("algo.gamma", max(learned), paid),),
+            text = (
+                f"{wrapper.name} pays with a discount of {paid:g}: with another one it changes what is best"
             )
+            yield _doubt("other_discount", "algo.gamma", text, max(learned), paid)
 
 
-def _short_sight(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
+def _short_sight(config: TrainConfig, spec: EnvSpec) -> Iterator[Finding]:
     gamma, limit = _highest(config.algo.gamma, config.steps), spec.max_episode_steps
     if limit is None or limit > _LONGEST_TASK or gamma >= 1.0:
         return
     horizon = 1.0 / (1.0 - gamma)
     if limit > round(_SHORT_HORIZON * horizon):
         fitting = round(1.0 - 2.0 / limit, 4)
-        yield Finding(
-            "short_sight",
-            "algo.gamma",
+        text = (
             f"{gamma:g} looks about {horizon:.0f} steps ahead, episodes last up to {limit}: "
-            "what is rewarded only at the end is out of sight",
-            (Change("algo.gamma", gamma, min(0.999, fitting)),),
+            "what is rewarded only at the end is out of sight"
         )
+        yield _doubt("short_sight", "algo.gamma", text, gamma, min(0.999, fitting))
 
 
-def _no_motion(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
+def _no_motion(config: TrainConfig, spec: EnvSpec) -> Iterator[Finding]:
     names = {wrapper.name for wrapper in config.env.wrappers}
     # Smaller images are maps rather than screens; derived recipes do not stack them either.
     images = any(
@@ -220,49 +170,37 @@ def _no_motion(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
         for entry in spec.obs.values()
     )
     if images and config.env.frame_stack == 1 and not any("stack" in name for name in names):
-        yield Finding(
-            "no_motion",
-            "env.frame_stack",
-            "a single image does not show how fast anything moves",
-            (Change("env.frame_stack", 1, 4),),
+        yield _doubt(
+            "no_motion", "env.frame_stack", "a single image does not show how fast anything moves", 1, 4
         )
 
 
-def _odd_box(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
+def _odd_box(config: TrainConfig, spec: EnvSpec) -> Iterator[Finding]:
     action = spec.action
     if action.kind == "box" and not action.bounded:
-        yield Finding(
-            "unbounded_actions",
-            "env",
-            "the action space has infinite bounds: actions pass unscaled, their size is a guess",
-        )
+        text = "the action space has infinite bounds: actions pass unscaled, their size is a guess"
+        yield Finding("unbounded_actions", "env", text)
 
 
-def _raw_numbers(config: TrainConfig, spec: "EnvSpec") -> Iterator[Finding]:
+def _raw_numbers(config: TrainConfig, spec: EnvSpec) -> Iterator[Finding]:
     if config.net.normalize_obs != "none":
         return
     for name, entry in spec.obs.items():
         sizes = [abs(bound) for bound in (*entry.low, *entry.high)]
         if entry.kind == "vector" and sizes and max(sizes) < 1e6 and max(sizes) > 100.0:
-            yield Finding(
-                "raw_numbers",
-                "net.normalize_obs",
-                f"entry '{name}' of the observation reaches {max(sizes):g}, and nothing scales it",
-                (Change("net.normalize_obs", "none", "running"),),
-            )
+            text = f"entry '{name}' of the observation reaches {max(sizes):g}, and nothing scales it"
+            yield _doubt("raw_numbers", "net.normalize_obs", text, "none", "running")
 
 
 def _shared_lessons(config: TrainConfig) -> Iterator[Finding]:
     archive, tasks = config.explore.archive, config.net.tasks
     taught = archive is not None and archive.learn_from != "nothing"
     if taught and config.env.tasks and tasks.input and tasks.heads == "shared":
-        yield Finding(
-            "shared_lessons",
-            "net.tasks.heads",
+        text = (
             "what the archive teaches of one task is also done in tasks that have found nothing, and they "
-            "may stop looking around",
-            (Change("net.tasks.heads", "shared", "each"),),
+            "may stop looking around"
         )
+        yield _doubt("shared_lessons", "net.tasks.heads", text, "shared", "each")
 
 
 def _highest(schedule: Schedule, steps: int) -> float:
@@ -289,7 +227,7 @@ _OF_CONFIG: tuple[Callable[[TrainConfig], Iterator[Finding]], ...] = (
     _other_discount,
     _shared_lessons,
 )
-_OF_SPEC: tuple[Callable[[TrainConfig, "EnvSpec"], Iterator[Finding]], ...] = (
+_OF_SPEC: tuple[Callable[[TrainConfig, EnvSpec], Iterator[Finding]], ...] = (
     _short_sight,
     _no_motion,
     _odd_box,

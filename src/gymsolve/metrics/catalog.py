@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from gymsolve.errors import UndeclaredMetricError, did_you_mean
 from gymsolve.metrics.metric import Metric as Metric
 from gymsolve.metrics.tables import GROUPS as GROUPS
+from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 
 if TYPE_CHECKING:
     from gymsolve.settings.config import TrainConfig
-    from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
 
 Bounds = dict[str, tuple[float, float]]
 _CLIPPED = 10.0
@@ -40,11 +40,9 @@ def require_declared(record: Iterable[str]) -> None:
     """Refuse a record with a name that no table, chart or rule could explain."""
     unknown = undeclared(record)
     if unknown:
-        raise UndeclaredMetricError(
-            f"the metric '{unknown[0]}' is not in the catalogue.",
-            where="metrics",
-            hint=did_you_mean(unknown[0], CATALOG) or "Declare it in gymsolve/metrics/tables.",
-        )
+        hint = did_you_mean(unknown[0], CATALOG) or "Declare it in gymsolve/metrics/tables."
+        message = f"the metric '{unknown[0]}' is not in the catalogue."
+        raise UndeclaredMetricError(message, where="metrics", hint=hint)
 
 
 def by_priority(names: Iterable[str]) -> list[str]:
@@ -69,7 +67,7 @@ def hard_bounds() -> Bounds:
     }
 
 
-def derived_bounds(config: "TrainConfig", spec: "EnvSpec | None") -> Bounds:
+def derived_bounds(config: "TrainConfig", spec: EnvSpec | None) -> Bounds:
     """Bounds that follow from the settings and spaces of a run, with room for rounding."""
     bounds: Bounds = {}
     if config.env.max_episode_steps is not None and spec is None:
@@ -91,7 +89,7 @@ def derived_bounds(config: "TrainConfig", spec: "EnvSpec | None") -> Bounds:
     return bounds
 
 
-def chart_bounds(config: "TrainConfig", spec: "EnvSpec") -> Bounds:
+def chart_bounds(config: "TrainConfig", spec: EnvSpec) -> Bounds:
     """Exact bounds for charts, from the spaces of a run; trackers use them too.
 
     They are bounds of entropies, and of the means of actions and of the network's observations.
@@ -111,7 +109,7 @@ def chart_bounds(config: "TrainConfig", spec: "EnvSpec") -> Bounds:
     return bounds
 
 
-def _seen_ends(entry: "ObsSpec", normalize: str) -> tuple[float, float] | None:
+def _seen_ends(entry: ObsSpec, normalize: str) -> tuple[float, float] | None:
     """The smallest and largest number of an entry that the network can see; None without bounds."""
     if entry.kind == "image":
         return 0.0, 1.0
@@ -122,7 +120,7 @@ def _seen_ends(entry: "ObsSpec", normalize: str) -> tuple[float, float] | None:
     return (-1.0, 1.0) if normalize == "bounds" else (min(entry.low), max(entry.high))
 
 
-def max_entropy(spec: "EnvSpec") -> float | None:
+def max_entropy(spec: EnvSpec) -> float | None:
     """The entropy of a uniform policy over all legal choices, in nats; None for boxes."""
     action = spec.action
     if not action.nvec:
@@ -136,7 +134,7 @@ def max_entropy(spec: "EnvSpec") -> float | None:
     return total
 
 
-def _action_ends(action: "ActionSpec") -> tuple[float, float] | None:
+def _action_ends(action: ActionSpec) -> tuple[float, float] | None:
     """The smallest and largest number in any action; None for a box without bounds."""
     if action.kind == "box":
         return (min(action.low), max(action.high)) if action.bounded else None
@@ -145,7 +143,7 @@ def _action_ends(action: "ActionSpec") -> tuple[float, float] | None:
     return float(min(starts)), float(largest)
 
 
-def _action_bounds(action: "ActionSpec") -> Bounds:
+def _action_bounds(action: ActionSpec) -> Bounds:
     ends = _action_ends(action)
     if ends is None:
         return {}

@@ -1,14 +1,10 @@
 """Thresholds: the return, or share of successes, at which a run or a task counts as solved."""
 
-from typing import TYPE_CHECKING
-
 from gymsolve.settings.config import TrainConfig
-
-if TYPE_CHECKING:
-    from gymsolve.spec import EnvSpec
+from gymsolve.spec import EnvSpec
 
 
-def task_thresholds(config: TrainConfig, spec: "EnvSpec") -> dict[str, float | None]:
+def task_thresholds(config: TrainConfig, spec: EnvSpec) -> dict[str, float | None]:
     """The threshold of each task: its own, else the run's, else the registered one of its environment.
 
     The run's threshold holds for tasks without an id of their own and for the last stage of a curriculum;
@@ -31,7 +27,7 @@ def task_thresholds(config: TrainConfig, spec: "EnvSpec") -> dict[str, float | N
     return thresholds
 
 
-def find_threshold(config: TrainConfig, spec: "EnvSpec") -> float | None:
+def find_threshold(config: TrainConfig, spec: EnvSpec) -> float | None:
     """The threshold of a run: of several tasks the mean of theirs, of a curriculum that of its last stage."""
     if not config.env.tasks:
         return spec.reward_threshold if config.solved_at is None else config.solved_at

@@ -72,8 +72,7 @@ def branch_off(
     if not forced:
         raise UsageError("a branch needs a step at which something else is done.")
     step, old = min(forced), InspectedEpisode(parent)
-    if not 0 <= step < len(old):
-        raise UsageError(f"the episode has {len(old)} steps; there is no step {step}.", where="step")
+    require_step(old, step)
     require_checkpoint(examiner, parent)
     for actions in forced.values():
         _check_action(old.spec.action, actions)
@@ -159,7 +158,7 @@ class Same:
             return False
         name = self._difference(moment)
         if name is not None:
-            raise _does_not_replay(self.episode, self.states, moment.step, name)
+            raise _no_branch(self.episode, self.states, moment.step, name)
         return moment.step < self.states
 
     def _difference(self, moment: Moment) -> str | None:
@@ -196,15 +195,27 @@ def _require_equal(old: InspectedEpisode, new: InspectedEpisode, step: int) -> N
     """Refuse a stored branch that is not the same episode up to its step."""
     difference = find_difference(old, new, step, min(len(new.rows), step + 1))
     if difference is not None:
-        raise _does_not_replay(old, step, *difference)
+        raise _no_branch(old, step, *difference)
 
 
-def _does_not_replay(old: InspectedEpisode, step: int, state: int, name: str) -> EnvFaultError:
+def _no_branch(old: InspectedEpisode, step: int, state: int, name: str) -> EnvFaultError:
+    return does_not_replay(
+        old, f"{name} of state {state} is not what it was, so there is no branch at step {step}"
+    )
+
+
+def does_not_replay(episode: InspectedEpisode, difference: str) -> EnvFaultError:
+    """The error about an environment that is not deterministic."""
+    same = "on the same seed and after the same actions"
     return EnvFaultError(
-        f"{old.facts['env_id']} does not replay: on the same seed and after the same actions, {name} of "
-        f"state {state} is not what it was, so there is no branch at step {step}.",
+        f"{episode.facts['env_id']} does not replay: {same}, {difference}.",
         hint="`gymsolve check` says what an environment does with its seed.",
     )
+
+
+def require_step(episode: InspectedEpisode, step: int) -> None:
+    if not 0 <= step < len(episode):
+        raise UsageError(f"the episode has {len(episode)} steps; there is no step {step}.", where="step")
 
 
 def find_difference(

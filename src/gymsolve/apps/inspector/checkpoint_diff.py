@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.apps.inspector.branching import find_difference
+from gymsolve.apps.inspector.branching import does_not_replay, find_difference
 from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
-from gymsolve.errors import EnvFaultError
 
 
 def first_disagreement(reference: InspectedEpisode, other: InspectedEpisode) -> int | None:
@@ -22,11 +21,8 @@ def first_disagreement(reference: InspectedEpisode, other: InspectedEpisode) -> 
     difference = find_difference(reference, other, step, step + 1, policy=False)
     if difference is not None:
         state, name = difference
-        raise EnvFaultError(
-            f"{other.facts['env_id']} does not replay: on the same seed and after the same actions, {name} "
-            f"of state {state} differs, so that episodes of two checkpoints cannot be compared step by step.",
-            hint="`gymsolve check` says what an environment does with its seed.",
-        )
+        reason = "episodes of two checkpoints cannot be compared step by step"
+        raise does_not_replay(other, f"{name} of state {state} differs, so that {reason}")
     return step if len(differ) else None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.apps.inspector.branching import require_legal
+from gymsolve.apps.inspector.branching import does_not_replay, require_legal, require_step
 from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.inspector.recorder import EpisodeRecorder
 from gymsolve.apps.inspector.rows import encode_jpeg
@@ -29,8 +29,7 @@ class Hand:
 
     def __init__(self, examiner: EpisodeRecorder, parent: Inspection, step: int) -> None:
         episode = InspectedEpisode(parent)
-        if not 0 <= step < len(episode):
-            raise UsageError(f"the episode has {len(episode)} steps; there is no step {step}.", where="step")
+        require_step(episode, step)
         self.parent, self.begun = parent, step
         self.forced: dict[int, tuple[float, ...]] = {}
         self._action = episode.spec.action
@@ -60,11 +59,7 @@ class Hand:
         wanted = episode.observation(step)
         equal = equal and all(scene.obs[key].tobytes() == wanted[key].tobytes() for key in wanted)
         if not equal:
-            raise EnvFaultError(
-                f"{episode.facts['env_id']} does not replay: on the same seed and after the same actions, "
-                f"state {step} is not what it was, so nobody can take over there.",
-                hint="`gymsolve check` says what an environment does with its seed.",
-            )
+            raise does_not_replay(episode, f"state {step} is not what it was, so nobody can take over there")
         return scene
 
     @property

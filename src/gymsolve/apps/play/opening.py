@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gymsolve.apps.loaded_policy import require_same_spaces
 from gymsolve.apps.play.deathmatch import ARENA, Deathmatch, find_opponents
 from gymsolve.envs.families import find_family
 from gymsolve.envs.open_render_env import open_play_env
 from gymsolve.envs.render_env import PlayEnv
-from gymsolve.errors import CheckpointError, UnknownRunError, UsageError
+from gymsolve.errors import UnknownRunError, UsageError
 from gymsolve.experience.learner import Policy
 from gymsolve.recipes import Resolved, has_recipe, resolve, split_name
 from gymsolve.recipes.files import stays_derived
@@ -18,7 +19,6 @@ from gymsolve.runs.run import Run
 from gymsolve.runs.summary import runs_folder
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.settings.config import TrainConfig
-from gymsolve.spec import find_misfit
 from gymsolve.training.engines.choose import choose_engine, load_policy
 from gymsolve.training.planning.plan import plan_run
 from gymsolve.training.watchdog import Watchdog
@@ -71,13 +71,7 @@ class Opened:
             )
         _, saved = open_checkpoint(checkpoint_ref(self.run, checkpoint), None, policy_only=True)
         policy = load_policy(saved.policy, saved.policy_metadata, threads=self.config.threads)
-        misfit = find_misfit(policy.spec, self.render_env.spec)
-        if misfit is not None:
-            raise CheckpointError(
-                f"the policy of run {self.run.id} does not fit {self.config.env.id}: {misfit}.",
-                where="config.json",
-                hint="Has the environment been changed since, or were the settings edited?",
-            )
+        require_same_spaces(policy, self.render_env.spec, self.config.env, self.run)
         return saved.name, policy
 
     def build_untrained(self) -> Policy:

@@ -8,18 +8,14 @@ from typing import Any
 from gymsolve.doctor.rules.rule import Change
 from gymsolve.text import setting
 
+_SAME = ("learning_rate", "ent_coef", "vf_coef", "gamma", "gae_lambda", "max_grad_norm", "target_kl")
+"""Settings of the section `algo` that have the same names everywhere."""
 _SB3 = {
-    "algo.learning_rate": "learning_rate",
+    **{f"algo.{name}": name for name in _SAME},
     "algo.num_epochs": "n_epochs",
     "algo.clip_coef": "clip_range",
     "algo.clip_value": "clip_range_vf",
-    "algo.ent_coef": "ent_coef",
-    "algo.vf_coef": "vf_coef",
     "algo.num_steps": "n_steps",
-    "algo.gamma": "gamma",
-    "algo.gae_lambda": "gae_lambda",
-    "algo.max_grad_norm": "max_grad_norm",
-    "algo.target_kl": "target_kl",
     "algo.normalize_rewards": "VecNormalize(norm_reward=…)",
     "net.normalize_obs": "VecNormalize(norm_obs=…)",
     "net.activation": "policy_kwargs['activation_fn']",
@@ -32,17 +28,11 @@ _SB3 = {
     "steps": "total_timesteps",
 }
 _CLEANRL = {
-    "algo.learning_rate": "--learning-rate",
+    **{
+        f"algo.{name}": f"--{name.replace('_', '-')}"
+        for name in (*_SAME, "num_minibatches", "clip_coef", "num_steps")
+    },
     "algo.num_epochs": "--update-epochs",
-    "algo.num_minibatches": "--num-minibatches",
-    "algo.clip_coef": "--clip-coef",
-    "algo.ent_coef": "--ent-coef",
-    "algo.vf_coef": "--vf-coef",
-    "algo.num_steps": "--num-steps",
-    "algo.gamma": "--gamma",
-    "algo.gae_lambda": "--gae-lambda",
-    "algo.max_grad_norm": "--max-grad-norm",
-    "algo.target_kl": "--target-kl",
     "env.num_envs": "--num-envs",
     "env.max_episode_steps": "gymnasium.make(max_episode_steps=…)",
     "algo.normalize_rewards": "gym.wrappers.NormalizeReward",

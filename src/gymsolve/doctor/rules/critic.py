@@ -112,14 +112,8 @@ def _biased(history: History, context: Context, active: bool) -> Evidence | None
     value = size / std
     if value <= (1.0 if active else 1.5):
         return None
-    return Evidence(
-        "rollout/advantage_mean",
-        value,
-        1.5,
-        ">",
-        "always to one side of 0",
-        meaning="size of rollout/advantage_mean over rollout/advantage_std",
-    )
+    meaning = "size of rollout/advantage_mean over rollout/advantage_std"
+    return Evidence("rollout/advantage_mean", value, 1.5, ">", "always to one side of 0", meaning=meaning)
 
 
 def _dominates(history: History, context: Context, active: bool) -> Evidence | None:
@@ -130,14 +124,8 @@ def _dominates(history: History, context: Context, active: bool) -> Evidence | N
     ratio = value / policy
     if ratio <= (50.0 if active else 100.0):
         return None
-    return Evidence(
-        "train/grad_norm_value",
-        ratio,
-        100.0,
-        ">",
-        "in a shared trunk",
-        meaning="train/grad_norm_value over train/grad_norm_policy",
-    )
+    meaning = "train/grad_norm_value over train/grad_norm_policy"
+    return Evidence("train/grad_norm_value", ratio, 100.0, ">", "in a shared trunk", meaning=meaning)
 
 
 def _shares(context: Context) -> bool:

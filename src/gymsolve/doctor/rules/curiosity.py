@@ -1,7 +1,7 @@
 """Rules about the bonus for exploring: it may outweigh the task, or vanish before it led anywhere."""
 
 from gymsolve.doctor.history import History
-from gymsolve.doctor.rules.learning_trend import is_flat
+from gymsolve.doctor.rules.learning_trend import is_flat, return_range
 from gymsolve.doctor.rules.remedies import scale
 from gymsolve.doctor.rules.rule import (
     ODD_ENTROPY,
@@ -49,9 +49,7 @@ def _vanishes(history: History, context: Context, active: bool) -> Evidence | No
 def _led_somewhere(history: History) -> bool:
     """The return has gained more than by chance."""
     returns = history.series["rollout/ep_rew_mean"]
-    smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
-    spread = 0.0 if smallest is None or largest is None else largest - smallest
-    return returns.peak - returns.values[0] > _LUCK * spread
+    return returns.peak - returns.values[0] > _LUCK * return_range(history)
 
 
 def _slower(context: Context, evidence: Evidence) -> list[ProposedChange]:

@@ -43,14 +43,12 @@ def _off_centre(history: History, context: Context) -> Evidence | None:
     off = abs(mean.last - centre) / half
     if off > _ASIDE:
         note = f"of half the range, before anything is learned; the mean is {mean.last:.3g}"
-        return Evidence(
-            "action/mean", off, _ASIDE, ">", note, meaning="distance of the mean action from the centre"
-        )
+        meaning = "distance of the mean action from the centre"
+        return Evidence("action/mean", off, _ASIDE, ">", note, meaning=meaning)
     if std.last < _HARDLY * even:
         note = f"of {even:.3g}, that of an even one, before anything is learned"
-        return Evidence(
-            "action/std", std.last / even, _HARDLY, "<", note, meaning="spread of actions as a share"
-        )
+        meaning = "spread of actions as a share"
+        return Evidence("action/std", std.last / even, _HARDLY, "<", note, meaning=meaning)
     return None
 
 

@@ -135,11 +135,15 @@ def _curves(history: History, context: Context) -> list[_Curve]:
             for name, returns in by_task
         ]
     series = history.get(_RETURN)
-    smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
-    spread = 0.0 if smallest is None or largest is None else largest - smallest
     # Returns of a curriculum are those of its last stage, which may not be played at all.
     ended = history.get(f"task_episodes/{stages[-1]}" if stages else "rollout/episodes")
-    return [] if series is None else [_Curve(series, ended, context.threshold, spread)]
+    return [] if series is None else [_Curve(series, ended, context.threshold, return_range(history))]
+
+
+def return_range(history: History) -> float:
+    """The range of the newest single returns; 0 where it is unknown."""
+    smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
+    return 0.0 if smallest is None or largest is None else largest - smallest
 
 
 def archive_growth(history: History, context: Context) -> tuple[float, float] | None:

@@ -25,15 +25,8 @@ def _in_full(history: History, metric: str) -> tuple[float, str]:
     series, rates = history.series[metric], history.get("hyper/learning_rate")
     if rates is None or not rates.last < 0.5 * rates.peak:
         return series.last, ""
-    newest = next(
-        (
-            step
-            for step, rate in zip(reversed(rates.steps), reversed(rates.values), strict=True)
-            if rate >= 0.5 * rates.peak
-        ),
-        0,
-    )
-    then = series.index_at(newest)
+    newest_first = zip(reversed(rates.steps), reversed(rates.values), strict=True)
+    then = series.index_at(next((step for step, rate in newest_first if rate >= 0.5 * rates.peak), 0))
     if then is None:
         return series.last, ""
     return series.values[then], f"{metric} while the learning rate was above half of its peak"

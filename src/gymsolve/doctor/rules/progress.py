@@ -3,7 +3,7 @@
 import math
 
 from gymsolve.doctor.history import History
-from gymsolve.doctor.rules.learning_trend import is_finding, is_flat, is_reached
+from gymsolve.doctor.rules.learning_trend import is_finding, is_flat, is_reached, return_range
 from gymsolve.doctor.rules.remedies import all_of, scale
 from gymsolve.doctor.rules.rule import POOR_VALUES, Context, Effect, Evidence, ProposedChange, Rule
 
@@ -30,8 +30,7 @@ def _fell(history: History, context: Context, active: bool) -> Evidence | None:
         return None
     start = series.values[0] if math.isfinite(series.values[0]) else series.low
     gained = series.peak - start
-    smallest, largest = history.last("rollout/ep_rew_min"), history.last("rollout/ep_rew_max")
-    noise = 0.0 if smallest is None or largest is None else 0.25 * (largest - smallest)
+    noise = 0.25 * return_range(history)
     way = 0.0 if context.threshold is None else _SOME * (context.threshold - start)
     if gained <= max(0.5 * series.span, noise, way):  # it never rose by much: the fall may be chance
         return None

@@ -3,16 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from gymsolve.doctor.history import History
 from gymsolve.errors import BadNumber
 from gymsolve.metrics.catalog import Bounds, chart_bounds, derived_bounds, hard_bounds, max_entropy
 from gymsolve.metrics.thresholds import find_threshold
 from gymsolve.settings.config import TrainConfig
-
-if TYPE_CHECKING:
-    from gymsolve.spec import EnvSpec
+from gymsolve.spec import EnvSpec
 
 Severity = Literal["info", "warn", "error"]
 Move = Literal["up", "down", "set"]
@@ -110,7 +108,7 @@ class Context:
 
     config: TrainConfig | None
     """None for logs of other tools."""
-    spec: "EnvSpec | None" = None
+    spec: EnvSpec | None = None
     budget: int = 0
     """Environment steps; 0 when unknown."""
     threshold: float | None = None
@@ -123,7 +121,7 @@ class Context:
     """Smallest and largest values of charts."""
 
     @classmethod
-    def of(cls, config: TrainConfig, spec: "EnvSpec | None", *, warm_start: bool = False) -> "Context":
+    def of(cls, config: TrainConfig, spec: EnvSpec | None, *, warm_start: bool = False) -> "Context":
         threshold = config.solved_at if config.solved_by == "return" else None
         if spec is not None and config.solved_by == "return":
             threshold = find_threshold(config, spec)

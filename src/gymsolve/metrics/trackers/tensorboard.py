@@ -13,8 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gymsolve.metrics.action_shares import action_histograms
-from gymsolve.metrics.trackers.tracker import RunFacts, alert_text, gradient_histograms
+from gymsolve.metrics.trackers.tracker import RunFacts, alert_text, histograms
 
 _FLUSH_SECONDS = 10
 _GIF_SECONDS, _GIF_RATE, _GIF_WIDTH = 20, 10, 240
@@ -49,10 +48,8 @@ class TensorBoardSink:
             for name, value in record.items()
             if name != self._axis
         ]
-        for name, bars in action_histograms(record).items():
+        for name, bars in histograms(record).items():
             values.append(self._summary.Value(tag=name, histo=self._bars(*bars)))
-        for name, bars in gradient_histograms(record).items():
-            values.append(self._summary.Value(tag=f"{name}_histogram", histo=self._bars(*bars)))
         self._write(self._step, values)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gymsolve.errors import MissingExtraError
+from gymsolve.metrics.action_shares import Histogram, action_histograms
 from gymsolve.metrics.tables.learning import DECADES
 from gymsolve.metrics.wording import event_evidence
 from gymsolve.registry import TRACKERS, lookup
@@ -68,7 +69,13 @@ def make_sinks(names: Iterable[str]) -> dict[str, Sink]:
     return {name: lookup(TRACKERS, name, "track")() for name in names}
 
 
-def gradient_histograms(record: Mapping[str, Any]) -> dict[str, tuple[list[float], list[float]]]:
+def histograms(record: Mapping[str, Any]) -> dict[str, Histogram]:
+    """Histograms of actions and gradients in a record, by name."""
+    gradients = {f"{part}_histogram": bars for part, bars in gradient_histograms(record).items()}
+    return action_histograms(record) | gradients
+
+
+def gradient_histograms(record: Mapping[str, Any]) -> dict[str, Histogram]:
     """Shares and edges (as log10 of the size) of each part's gradient; empty when none was measured."""
     parts = [name.removesuffix("_zero") for name in record if name.endswith("_zero")]
     edges = [float(power) for power in (*DECADES, DECADES[-1] + 1)]

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gymsolve.metrics.action_shares import action_histograms
-from gymsolve.metrics.trackers.tracker import RunFacts, alert_text, gradient_histograms
+from gymsolve.metrics.trackers.tracker import RunFacts, alert_text, histograms
 from gymsolve.runs.run import slug
 
 
@@ -39,10 +38,8 @@ class TrackioSink:
     def record(self, record: Mapping[str, Any]) -> None:
         self._steps = int(record[self._axis])
         values = dict(record)
-        for name, bars in action_histograms(record).items():
+        for name, bars in histograms(record).items():
             values[name] = self._trackio.Histogram(np_histogram=bars)
-        for name, bars in gradient_histograms(record).items():
-            values[f"{name}_histogram"] = self._trackio.Histogram(np_histogram=bars)
         self._run.log(values, step=self._steps)
 
     def event(self, kind: str, data: Mapping[str, Any]) -> None:

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gymsolve.metrics.action_shares import action_histograms
-from gymsolve.metrics.trackers.tracker import RunFacts, alert_text, gradient_histograms
+from gymsolve.metrics.trackers.tracker import RunFacts, alert_text, histograms
 from gymsolve.runs.run import slug
 
 _REACH_SECONDS = 20.0
@@ -48,10 +47,8 @@ class WandbSink:
     def record(self, record: Mapping[str, Any]) -> None:
         self._steps = int(record[self._axis])
         values = dict(record)
-        for name, bars in action_histograms(record).items():
+        for name, bars in histograms(record).items():
             values[name] = self._wandb.Histogram(np_histogram=bars)
-        for name, bars in gradient_histograms(record).items():
-            values[f"{name}_histogram"] = self._wandb.Histogram(np_histogram=bars)
         for name in self._bounds.keys() & record.keys():  # level lines, to be laid over the metric's chart
             values |= self._bounds[name]
         self._log(values)
