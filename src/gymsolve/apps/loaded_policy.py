@@ -167,9 +167,8 @@ def _as_batch(obs: Any, specs: Mapping[str, ObsSpec]) -> Obs:
     # Text is left out, as `envs/spaces.py` does.
     entries = {key: value for key, value in _flatten(obs, ()) if not isinstance(value, str)}
     if set(entries) != set(specs):
-        raise UsageError(
-            f"the observation has the entries {sorted(entries)}, the policy wants {sorted(specs)}."
-        )
+        wanted = f"the policy wants {sorted(specs)}"
+        raise UsageError(f"the observation has the entries {sorted(entries)}, {wanted}.")
     batch = {}
     for key, spec in specs.items():
         array = _fit(np.asarray(entries[key]), spec)

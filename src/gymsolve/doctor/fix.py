@@ -134,10 +134,8 @@ def plan_fix(
     if steps is not None and steps < 1:
         raise UsageError(f"{steps} steps are none.", where="--steps", hint="Give at least one.")
     if os.path.lexists(ref) and not holds_run(Path(ref)):
-        raise UsageError(
-            f"'{ref}' is no run of gymsolve: it has no checkpoint and no settings to train with.",
-            hint=f"If it is a log of another tool: gymsolve diagnose {ref}",
-        )
+        message = f"'{ref}' is no run of gymsolve: it has no checkpoint and no settings to train with."
+        raise UsageError(message, hint=f"If it is a log of another tool: gymsolve diagnose {ref}")
     run = find_run(split_ref(ref)[0], runs_dir)
     findings = diagnose_path(str(run.path))
     chosen = _choose(findings, alert)

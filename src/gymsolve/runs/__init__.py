@@ -1,9 +1,5 @@
 """Runs on disk: the folder that training writes and every other part reads.
 
-    run.py          create, open, append, stop, resume          index.py   the registry and the list of runs
-    checkpoints.py  save, point, prune     loading.py  load     refs.py    @last, @best, ids and their parts
-    files.py, records.py, tensors.py       what makes all of it survive a crash
-
 Importing this needs neither NumPy nor torch nor gymnasium.
 """
 

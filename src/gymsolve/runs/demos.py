@@ -71,10 +71,8 @@ def find_demos(wanted: list[str], runs_dir: Path | str | None = None) -> list[De
     """The episodes of these names or environments; without any, all of them."""
     every = list_demos(runs_dir)
     if not every:
-        raise UsageError(
-            f"nobody has played and recorded an episode in {runs_folder(runs_dir)} yet.",
-            hint="Play with `gymsolve play ENV`, and turn on Record.",
-        )
+        message = f"nobody has played and recorded an episode in {runs_folder(runs_dir)} yet."
+        raise UsageError(message, hint="Play with `gymsolve play ENV`, and turn on Record.")
     if not wanted:
         return every
     chosen: dict[Path, Demo] = {}

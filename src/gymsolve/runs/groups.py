@@ -79,9 +79,8 @@ def find_group(ref: str, base: Path | str | None = None) -> Group:
     ids = sorted(path.stem for path in groups_folder(folder).glob("*.json"))
     matches = [part] if part in ids else [name for name in ids if part and part in name]
     if len(matches) > 1:
-        raise UnknownRunError(
-            f"'{ref}' fits {len(matches)} groups: {', '.join(matches)}.", hint="Write more of the id."
-        )
+        message = f"'{ref}' fits {len(matches)} groups: {', '.join(matches)}."
+        raise UnknownRunError(message, hint="Write more of the id.")
     if not matches:
         hint = did_you_mean(part, ids) or "Begin one with: gymsolve train ENV --seeds 5"
         raise UnknownRunError(f"no group in {folder} is called '{part}'.", hint=hint)

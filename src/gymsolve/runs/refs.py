@@ -24,9 +24,8 @@ def split_ref(ref: str) -> tuple[str, str | None]:
     if not at or (not run and not checkpoint.replace("_", "").isdecimal()) or os.sep in checkpoint:
         return ref, None  # a plain run, `@last`, `@best:ENV`, or a path with an @ in it
     if not run:
-        raise UnknownRunError(
-            f"'{ref}' names a checkpoint but no run.", hint=f"Write RUN{ref} or {LAST}{ref}"
-        )
+        hint = f"Write RUN{ref} or {LAST}{ref}"
+        raise UnknownRunError(f"'{ref}' names a checkpoint but no run.", hint=hint)
     staged = checkpoint.startswith(STAGE) and len(checkpoint) > len(STAGE)
     if staged or checkpoint in ("best", "last") or checkpoint.replace("_", "").isdecimal():
         return run, checkpoint
@@ -100,9 +99,8 @@ def select_runs(
     fitting = list_runs(folder, " ".join(query), trials=trials) if query else []
     matches = [open_run(folder / run.id) for run in fitting if run.status != "damaged"][:limit]
     if query and not matches:
-        raise UnknownRunError(
-            f"no run in {folder} fits '{' '.join(query)}'.", hint="List the runs with: gymsolve runs"
-        )
+        message = f"no run in {folder} fits '{' '.join(query)}'."
+        raise UnknownRunError(message, hint="List the runs with: gymsolve runs")
     return list({run.id: run for run in (*named, *reversed(matches))}.values())
 
 

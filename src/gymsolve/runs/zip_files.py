@@ -42,9 +42,8 @@ _DAMAGE = (
 def pack_run(run: Run, archive: Path) -> int:
     """Write a run that is over into a zip file; returns the number of files."""
     if run.status == "running":
-        raise UsageError(
-            f"run {run.id} is still training.", hint=f"Wait for it, or stop it with: gymsolve stop {run.id}"
-        )
+        hint = f"Wait for it, or stop it with: gymsolve stop {run.id}"
+        raise UsageError(f"run {run.id} is still training.", hint=hint)
     with (
         os_errors(archive),
         zipfile.ZipFile(archive, "x", zipfile.ZIP_DEFLATED, strict_timestamps=False) as packed,
@@ -71,9 +70,8 @@ def unpack_run(archive: Path, base: Path | str | None = None, *, asked: str | No
         _extract(archive, place / "run")
         name = read_json(place / "run" / "run.json").get("id")
         if not isinstance(name, str) or not RUN_ID.fullmatch(name) or len(name) > 200:
-            raise RunDamagedError(
-                f"its run.json names no run that could be one ({ascii(name)[:60]}).", where=str(archive)
-            )
+            message = f"its run.json names no run that could be one ({ascii(name)[:60]})."
+            raise RunDamagedError(message, where=str(archive))
         if asked not in (None, name):
             raise RunDamagedError(f"it is that of another run ({name}).", where=str(archive))
         read_info(place / "run")
@@ -144,17 +142,12 @@ def _extract(archive: Path, target: Path) -> None:
 def _check(entries: list[zipfile.ZipInfo], archive: Path) -> None:
     size = sum(entry.file_size for entry in entries)
     if len(entries) > _ENTRIES or size > max(_BYTES, _RATIO * archive.stat().st_size):
-        raise RunDamagedError(
-            f"it would unpack to {size:,} bytes in {len(entries):,} files, more than any run.",
-            where=str(archive),
-        )
+        message = f"it would unpack to {size:,} bytes in {len(entries):,} files, more than any run."
+        raise RunDamagedError(message, where=str(archive))
     for entry in entries:
         inside = PurePosixPath(entry.filename)
-        strange = (
-            not entry.filename
-            or not entry.filename.isprintable()
-            or any(sign in entry.filename for sign in "\\:")
-        )
+        name = entry.filename
+        strange = not name or not name.isprintable() or any(sign in name for sign in "\\:")
         outside = inside.is_absolute() or ".." in inside.parts
         if strange or outside or stat.S_IFMT(entry.external_attr >> 16) not in _KINDS:
             raise RunDamagedError(f"{entry.filename!a} in it would be written elsewhere.", where=str(archive))

@@ -110,10 +110,8 @@ def require_checkpoint(examiner: EpisodeRecorder, parent: Inspection) -> None:
     facts = parent.facts
     same = examiner.saved.meta["files"]["policy.safetensors"]["sha256"] == facts["policy_sha256"]
     if not same or find_misfit(examiner.policy.spec, InspectedEpisode(parent).spec) is not None:
-        raise CheckpointError(
-            f"checkpoint {facts['checkpoint']} is not the one that played this episode.",
-            hint="Inspect it again.",
-        )
+        message = f"checkpoint {facts['checkpoint']} is not the one that played this episode."
+        raise CheckpointError(message, hint="Inspect it again.")
 
 
 def _check_action(action: ActionSpec, given: tuple[float, ...]) -> None:

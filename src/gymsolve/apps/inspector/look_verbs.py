@@ -73,10 +73,8 @@ def _look_at_network(policy: Policy, episode: InspectedEpisode, message: dict[st
 def _look_at_saliency(policy: Policy, episode: InspectedEpisode, message: dict[str, Any]) -> _Seen:
     """Gradients and occlusion of action and value, for every entry of the observation."""
     if not isinstance(policy, Policy):
-        raise UsageError(
-            "saliency is about a policy and its values, and this run learns action values.",
-            hint="Look at the layers and filters of its network.",
-        )
+        message = "saliency is about a policy and its values, and this run learns action values."
+        raise UsageError(message, hint="Look at the layers and filters of its network.")
     asked, label = _asked(policy, episode, _state(episode, message))
     log_prob, value = answers(policy, asked)
     arrays: dict[str, Array] = {}
@@ -140,10 +138,9 @@ def _memory(episode: InspectedEpisode, state: int) -> Array | None:
 
 def _state(episode: InspectedEpisode, message: dict[str, Any]) -> int:
     state = whole_in(message, "state", 0)
-    if not 0 <= state < len(episode.rows):
-        raise UsageError(
-            f"the episode has {len(episode.rows)} states; there is no state {state}.", where="state"
-        )
+    count = len(episode.rows)
+    if not 0 <= state < count:
+        raise UsageError(f"the episode has {count} states; there is no state {state}.", where="state")
     return state
 
 

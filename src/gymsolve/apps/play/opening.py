@@ -65,10 +65,9 @@ class Opened:
         if self.run is None:
             raise UsageError("there is no policy without a run.", hint="Choose a run, or the mode untrained.")
         if not list_checkpoints(self.run):
-            raise UnknownRunError(
-                f"run {self.run.id} has no checkpoint yet, so there is no policy to watch.",
-                hint="Wait for its first one, or play the environment yourself.",
-            )
+            message = f"run {self.run.id} has no checkpoint yet, so there is no policy to watch."
+            hint = "Wait for its first one, or play the environment yourself."
+            raise UnknownRunError(message, hint=hint)
         _, saved = open_checkpoint(checkpoint_ref(self.run, checkpoint), None, policy_only=True)
         policy = load_policy(saved.policy, saved.policy_metadata, threads=self.config.threads)
         require_same_spaces(policy, self.render_env.spec, self.config.env, self.run)
@@ -147,10 +146,8 @@ def _open(config: TrainConfig, request: Request) -> PlayEnv:
         render_env = open_play_env(config.env, text=request.text)
     if request.text and not (render_env.writes or render_env.turns):
         render_env.close()
-        raise UsageError(
-            f"{config.env.id} draws no text, and its time does not wait for anybody who reads numbers.",
-            hint="Play it in the browser: leave out --no-browser.",
-        )
+        message = f"{config.env.id} draws no text, and its time does not wait for anybody who reads numbers."
+        raise UsageError(message, hint="Play it in the browser: leave out --no-browser.")
     return render_env
 
 

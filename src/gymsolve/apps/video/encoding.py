@@ -20,6 +20,8 @@ from gymsolve.errors import GymsolveError
 from gymsolve.runs.files import os_errors
 from gymsolve.spec import Array
 
+_INSTALL = "Install it with: pip install imageio-ffmpeg"
+
 
 class VideoEncoderError(GymsolveError):
     """The encoder is missing or failed."""
@@ -48,11 +50,8 @@ class Film:
                 )
         except OSError as error:
             self._complaints.close()
-            raise VideoEncoderError(
-                f"the video encoder cannot be started: {error.strerror}.",
-                where=str(error.filename or "ffmpeg"),
-                hint="Install it with: pip install imageio-ffmpeg",
-            ) from error
+            message, where = f"the video encoder cannot be started: {error.strerror}.", error.filename
+            raise VideoEncoderError(message, where=str(where or "ffmpeg"), hint=_INSTALL) from error
 
     def _command(self, out_fps: float | None) -> list[str]:
         size = ["-s", f"{self.width}x{self.height}"]
@@ -119,6 +118,4 @@ def _find_encoder() -> str:
     try:
         return str(imageio_ffmpeg.get_ffmpeg_exe())
     except RuntimeError as error:
-        raise VideoEncoderError(
-            "no video encoder was found.", where="ffmpeg", hint="Install it with: pip install imageio-ffmpeg"
-        ) from error
+        raise VideoEncoderError("no video encoder was found.", where="ffmpeg", hint=_INSTALL) from error

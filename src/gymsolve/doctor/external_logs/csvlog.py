@@ -26,9 +26,8 @@ def read_progress(path: Path) -> list[dict[str, Any]]:
     with path.open(newline="", encoding="utf-8-sig", errors="replace") as file, _as_csv(path):
         reader = csv.DictReader(file, restkey=_BEYOND)
         if reader.fieldnames is None or _STEPS not in reader.fieldnames:
-            raise RunDamagedError(
-                f"has no column {_STEPS}, so it is no progress.csv of Stable-Baselines3.", where=str(path)
-            )
+            message = f"has no column {_STEPS}, so it is no progress.csv of Stable-Baselines3."
+            raise RunDamagedError(message, where=str(path))
         return [record for row in reader if (record := _progress_record(row)) is not None]
 
 

@@ -66,11 +66,8 @@ def require_readable(files: tuple[Path, ...]) -> None:
             raise RunDamagedError("is no regular file, so it is not read.", where=str(file))
         total += file.stat().st_size
     if total > MOST_BYTES:
-        raise RunDamagedError(
-            f"is too large to be read ({total / 2**20:,.0f} MiB; at most {MOST_BYTES // 2**20}).",
-            where=str(files[0]),
-            hint="Give a part of it.",
-        )
+        message = f"is too large to be read ({total / 2**20:,.0f} MiB; at most {MOST_BYTES // 2**20})."
+        raise RunDamagedError(message, where=str(files[0]), hint="Give a part of it.")
 
 
 def _tool(file: Path) -> Tool | None:

@@ -29,6 +29,7 @@ _BEGINNING = b":W&B"
 _FIRST_FRAGMENTS, _LAST_FRAGMENTS = (1, 2), (1, 4)
 _MOST_ROWS = 10_000
 _SECONDS = 15
+_FULL_NAME = "Write wandb:ENTITY/PROJECT/RUN."
 _UNNUMBERED = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": -float("inf")}
 _STEPS = ("global_step", "time/total_timesteps", "_step")
 """Columns that hold environment steps in logs that came through TensorBoard; W&B's own counter comes last."""
@@ -114,7 +115,7 @@ def fetch_wandb(ref: str) -> WandbRun:
     except ImportError as error:
         raise MissingExtraError.of("wandb", "wandb") from error
     if not 2 <= len(ref.strip("/").split("/")) <= 3:
-        raise UsageError(f"'wandb:{ref}' names no run.", hint="Write wandb:ENTITY/PROJECT/RUN.")
+        raise UsageError(f"'wandb:{ref}' names no run.", hint=_FULL_NAME)
     wandb.setup(wandb.Settings(silent=True))
     try:
         run = wandb.Api(timeout=_SECONDS).run(ref.strip("/"))
@@ -125,9 +126,8 @@ def fetch_wandb(ref: str) -> WandbRun:
     except (wandb.errors.Error, ValueError) as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
         if "could not find" in reason.lower() or "not found" in reason.lower():
-            raise UnknownRunError(
-                f"W&B has no run '{ref}', or not for this account.", hint="Write wandb:ENTITY/PROJECT/RUN."
-            ) from error
+            message = f"W&B has no run '{ref}', or not for this account."
+            raise UnknownRunError(message, hint=_FULL_NAME) from error
         raise GymsolveError(f"the run could not be read ({reason}).", where="W&B") from error
     return WandbRun(ref.rpartition("/")[2], where, [_plain(row) for row in rows], config, summary)
 
