@@ -152,7 +152,7 @@ class Schedule(BaseModel):
         return cls.model_construct(start=value)
 
     def values(self) -> list[float]:
-        """The values the schedule is built from; it never leaves their range, but for warm-up and floor."""
+        """The values the schedule is built from; it leaves their range by warm-up and floor only."""
         given = [self.start, self.end, self.floor, *(v for _, v in self.points or ())]
         return [value for value in given if value is not None]
 
