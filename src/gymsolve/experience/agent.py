@@ -81,6 +81,24 @@ class Actor(Protocol):
         """Memory [S, M] after these ways were gone, by default from the start of an episode."""
 
 
+class Memoryless:
+    """The memory of a policy without a recurrent cell: none."""
+
+    memory_inputs = 0
+
+    def first_memory(self, num_envs: int) -> Array | None:
+        return None
+
+    def override_action(self, memory: Array, actions: Array) -> Array:
+        return memory
+
+    def hear(self, memory: Array, rewards: Array) -> Array:
+        return memory
+
+    def remember(self, prefixes: Sequence[Prefix], memory: Array | None = None) -> Array:
+        raise AssertionError("a policy without a recurrent cell remembers nothing")
+
+
 class Agent:
     """A policy, and what it remembers of the episode that each environment is in."""
 

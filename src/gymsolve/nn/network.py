@@ -45,11 +45,6 @@ class Network(nn.Module):
         return [self.encoder]
 
     @property
-    def memory_inputs(self) -> int:
-        """How many of the last columns of memory are inputs: the action and the reward of the last step."""
-        return 0
-
-    @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
 

@@ -7,14 +7,12 @@ evaluators and users call. Everything needed to act again in another process is 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gymsolve.errors import ConfigError
 from gymsolve.experience.agent import Acted, Chosen, Considered, Prefix
 from gymsolve.nn.activation_hooks import watching_activations
 from gymsolve.nn.bodies import Encoder, mlp
@@ -34,14 +32,7 @@ class Networks(Network):
     """Encoders, recurrent cells, bodies and heads for one environment's spaces: what is differentiated."""
 
     def __init__(self, spec: EnvSpec, config: NetConfig, rng: Draws) -> None:
-        if config.squash and spec.action.kind == "box" and not spec.action.bounded:
-            raise ConfigError(
-                f"{spec.id} takes actions without bounds, so there is nothing for tanh to scale to.",
-                where="net.squash",
-                hint="Leave it off, or wrap the environment so that its actions are bounded.",
-            )
-        action = replace(spec.action, squash=config.squash)
-        super().__init__(replace(spec, action=action), config, rng)
+        super().__init__(spec.with_squash(config.squash), config, rng)
 
     def _build(self, rng: Draws) -> None:
         spec, config = self.spec, self.config

@@ -4,7 +4,6 @@
 `nn/policy.py` does. It serves one Discrete action without memory; other spaces need an actor (PPO, A2C).
 """
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from gymsolve.errors import ConfigError
-from gymsolve.experience.agent import Acted, Chosen, Considered, Prefix
+from gymsolve.experience.agent import Acted, Chosen, Considered, Memoryless
 from gymsolve.nn.bodies import Encoder, mlp
 from gymsolve.nn.heads import ILLEGAL
 from gymsolve.nn.init import Draws, orthogonal_
@@ -23,7 +22,7 @@ from gymsolve.spec import Array, EnvSpec, Obs
 _KINDS = {"multi_discrete": "MultiDiscrete", "multi_binary": "MultiBinary", "box": "Box"}
 
 
-class QPolicy(Network):
+class QPolicy(Memoryless, Network):
     """An encoder, fully connected layers and one number per action: what is still to be earned after it."""
 
     kind: ClassVar[str | None] = "q"
@@ -151,17 +150,3 @@ class QPolicy(Network):
 
     def log_std(self) -> Array | None:
         return None
-
-    # ---------------------------------------------------------------- a policy without memory
-
-    def first_memory(self, num_envs: int) -> Array | None:
-        return None
-
-    def override_action(self, memory: Array, actions: Array) -> Array:
-        return memory
-
-    def hear(self, memory: Array, rewards: Array) -> Array:
-        return memory
-
-    def remember(self, prefixes: Sequence[Prefix], memory: Array | None = None) -> Array:
-        raise AssertionError("a policy without a recurrent cell remembers nothing")
