@@ -1,8 +1,8 @@
 """One seed, independent random streams.
 
-Every source of randomness has a name and a NumPy generator of its own, spawned from one
-SeedSequence; so adding draws to one (say, the minibatch order) never shifts another, and each can be
-saved and restored as plain JSON.
+Every source of randomness has a name and a NumPy generator of its own, spawned from one SeedSequence. So
+further draws from one (say, the minibatch order) never shift another, and each can be saved and restored as
+plain JSON.
 """
 
 from typing import Any, Literal
@@ -46,7 +46,7 @@ def save_generator(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def restore_generator(state: dict[str, Any]) -> np.random.Generator:
-    """A generator that continues where `save_generator` looked at it."""
+    """A generator that continues from a state of `save_generator`."""
     bits = np.random.PCG64()
     bits.state = state  # type: ignore[assignment]  # NumPy types this as a TypedDict of its own
     return np.random.Generator(bits)

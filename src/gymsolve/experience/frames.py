@@ -1,8 +1,8 @@
 """Stacked pictures in which every frame is stored once.
 
 A stack of k frames shares k − 1 of them with the stack before it. So a rollout keeps one pool of frames and,
-for every step, which of them its stack consists of. Nothing is assumed about how environments stack: frames
-that differ from those of the step before, as at the start of an episode, go into the pool too.
+for every step, the places of its frames in the pool. Frames are compared, so any way of stacking works: those
+that differ from the step before, as at the start of an episode, go into the pool too.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ class Frames:
         return self._pool[: self._filled]
 
     def __setitem__(self, t: int, stacks: Array) -> None:
-        """The stacks [N, k·C, H, W] of a step; those of the steps before it must be there."""
+        """Store the stacks [N, k·C, H, W] of a step; those of the steps before it must be there."""
         seen = stacks.reshape(*self.numbers.shape[1:], self._size)  # [N, k, C·H·W]
         older = seen[:, :-1]
         if t == 0:
