@@ -1,6 +1,6 @@
 """A policy that follows action values: it takes the best action, or with probability ε any legal one.
 
-`q_values` takes tensors and is what algorithms differentiate. The rest takes and gives NumPy arrays, as
+Algorithms differentiate `q_values`, which takes tensors. The rest takes and gives NumPy arrays, as
 `nn/policy.py` does. It serves one Discrete action without memory; other spaces need an actor (PPO, A2C).
 """
 
@@ -23,7 +23,7 @@ _KINDS = {"multi_discrete": "MultiDiscrete", "multi_binary": "MultiBinary", "box
 
 
 class QPolicy(Memoryless, Network):
-    """An encoder, fully connected layers and one number per action: what is still to be earned after it."""
+    """An encoder, fully connected layers and one number per action: the expected return after it."""
 
     kind: ClassVar[str | None] = "q"
     shared = True
@@ -97,18 +97,18 @@ class QPolicy(Memoryless, Network):
         return Acted(actions[:, None], log_probs.astype(np.float32), worth[rows, best])
 
     def _legal(self, masks: Array | None, count: int) -> Array:
-        """Which actions may be taken [N, choices]."""
+        """True for legal actions [N, choices]."""
         if masks is not None:
             return masks
         assert isinstance(self.legal, Tensor)
         return np.broadcast_to(to_array(self.legal), (count, len(self.legal)))
 
     def _probabilities(self, best: Array, legal: Array) -> Array:
-        """Of all actions [N, choices], where `best` [N] are the best ones."""
+        """Probabilities of all actions [N, choices], where `best` [N] are the best ones."""
         epsilon = float(self.epsilon)
-        found: Array = epsilon * legal / legal.sum(axis=1, keepdims=True)
-        found[np.arange(len(best)), best] += 1.0 - epsilon
-        return found
+        shares: Array = epsilon * legal / legal.sum(axis=1, keepdims=True)
+        shares[np.arange(len(best)), best] += 1.0 - epsilon
+        return shares
 
     @torch.inference_mode()
     def choose(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Chosen:
@@ -127,11 +127,11 @@ class QPolicy(Memoryless, Network):
     def consider(
         self, obs: Obs, masks: Array | None, actions: Array, memory: Array | None = None
     ) -> Considered:
-        """Probabilities with the ε of now, and the log-probabilities of the actions [B, 1]."""
+        """Probabilities with the present ε, and the log-probabilities of the actions [B, 1]."""
         worth = to_array(self._worth(obs, masks))
         best = worth.argmax(axis=1)
         shares = self._probabilities(best, self._legal(masks, len(worth)))
-        with np.errstate(divide="ignore"):  # what ε = 0 never does has a log-probability of -inf
+        with np.errstate(divide="ignore"):  # with ε = 0, other actions have a log-probability of -inf
             logs = np.log(shares)
         rows = np.arange(len(best))
         entropy = -(shares * np.where(shares > 0, logs, 0.0)).sum(axis=1)

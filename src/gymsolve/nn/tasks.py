@@ -1,4 +1,4 @@
-"""What networks make of several tasks: a head for each of them, and units of value for each of them."""
+"""Networks for several tasks: a head for each, and units of value for each."""
 
 import numpy as np
 import torch

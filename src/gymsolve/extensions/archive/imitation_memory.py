@@ -15,7 +15,7 @@ from gymsolve.experience.sequences import Sequences
 from gymsolve.extensions.archive.trajectories import NOWHERE, Trajectories
 from gymsolve.nn.memory import Unrolled
 from gymsolve.nn.policy import Policy
-from gymsolve.nn.state_replay import told_after
+from gymsolve.nn.state_replay import inputs_after
 from gymsolve.spec import Array
 
 
@@ -77,7 +77,7 @@ def recall_stretches(
     lengths = np.diff(first, append=len(rows))
     tensor = torch.from_numpy(memory).to(policy.device)
     sequences = Sequences(np.arange(len(rows)), first, lengths)
-    return Recalled(sequences, tensor, policy.told.size), [
+    return Recalled(sequences, tensor, policy.last_step.size), [
         np.concatenate([stretch.rows for stretch in task]) for task in chosen
     ]
 
@@ -107,7 +107,7 @@ def _tell(policy: Policy, log: Trajectories, rows: Array) -> Array:
     """Memory [B, M] before these steps, but for the states of cells: what the step before them told."""
     before = log.column("before", rows)
     known = np.where(before != NOWHERE, before, rows)
-    told = told_after(policy, log.column("actions", known), log.column("rewards", known))
-    memory = np.zeros((len(rows), policy.memory_size + policy.told.size), np.float32)
+    told = inputs_after(policy, log.column("actions", known), log.column("rewards", known))
+    memory = np.zeros((len(rows), policy.memory_size + policy.last_step.size), np.float32)
     memory[:, policy.memory_size :] = np.where((before != NOWHERE)[:, None], told, 0.0)
     return memory
