@@ -1,8 +1,8 @@
 """Stacks of convolutions over uint8 pictures by the compiled kernels: torch's numbers, a third sooner.
 
 `fast/convolutions.c` needs weights in an order of its own. This module computes that order once, from
-indices; a single lookup then reorders weights and slopes. Torch's threads share the pictures, and their slopes are
-added in a fixed order, so that a repeated run gives the same bits.
+indices; a single lookup then reorders weights and slopes. Torch's threads share the pictures, and their
+slopes are added in a fixed order, so that a repeated run gives the same bits.
 """
 
 import ctypes

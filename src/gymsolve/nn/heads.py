@@ -1,8 +1,8 @@
 """Action heads: features → a distribution over actions, and the arithmetic on it.
 
 Two heads serve every action space. `CategoricalHead` covers Discrete (one part), MultiDiscrete and
-MultiBinary (parts of two); `GaussianHead` covers boxes. Randomness comes as NumPy noise, so that sampling depends on the
-run's own stream alone.
+MultiBinary (parts of two); `GaussianHead` covers boxes. Randomness comes as NumPy noise, so that sampling
+depends on the run's own stream alone.
 """
 
 import math
