@@ -84,8 +84,6 @@ class Actor(Protocol):
 class Memoryless:
     """The memory of a policy without a recurrent cell: none."""
 
-    memory_inputs = 0
-
     def first_memory(self, num_envs: int) -> Array | None:
         return None
 

@@ -31,6 +31,8 @@ _KEPT_SIZES = 8
 class FastPolicy(Memoryless):
     """An actor and a critic for one environment's spaces."""
 
+    memory_inputs = 0
+
     def __init__(self, spec: EnvSpec, config: NetConfig, rng: np.random.Generator) -> None:
         self.spec = spec.with_squash(config.squash)
         reason = why_not(config, spec)

@@ -45,6 +45,11 @@ class Network(nn.Module):
         return [self.encoder]
 
     @property
+    def memory_inputs(self) -> int:
+        """The number of last columns of memory that are inputs: action and reward of the last step."""
+        return 0
+
+    @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
 

@@ -90,7 +90,6 @@ class Networks(Network):
 
     @property
     def memory_inputs(self) -> int:
-        """The number of last columns of memory that are inputs: action and reward of the last step."""
         return self.last_step.size
 
     @property
