@@ -36,7 +36,7 @@ class Kernels(NamedTuple):
 
     kind: Literal["c", "numpy"]
     obstacle: str | None = None
-    """Why the compiled ones cannot be used, to follow "the compiled kernels"; None if nothing is wrong."""
+    """The reason against the compiled ones, to follow "the compiled kernels"; None if there is none."""
     fix: str | None = None
     built: bool = False
 

@@ -5,7 +5,7 @@ further draws from one (say, the minibatch order) never shift another, and each 
 plain JSON.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -15,18 +15,8 @@ from gymsolve.spec import Array
 Stream = Literal[
     "init", "policy", "minibatch", "env", "eval", "confirm", "torch", "bonus", "held_out", "curriculum"
 ]
-_KEYS: dict[Stream, int] = {
-    "init": 0,
-    "policy": 1,
-    "minibatch": 2,
-    "env": 3,
-    "eval": 4,
-    "confirm": 5,
-    "torch": 6,
-    "bonus": 7,
-    "held_out": 8,
-    "curriculum": 10,
-}
+_KEYS: dict[Stream, int] = dict(zip(get_args(Stream), (0, 1, 2, 3, 4, 5, 6, 7, 8, 10), strict=True))
+"""Numbers of the streams; another number would change every run."""
 
 
 def generator(seed: int, stream: Stream, *key: int) -> np.random.Generator:

@@ -22,17 +22,13 @@ class Transitions:
         last = size + np.arange(envs)  # [N] after the last step
         self.there = np.concatenate([self.here[1:], last[None]])
         """The place of each step's end: at the end of an episode its true last observation."""
-        ends = self._known_ends()
+        ended = np.argwhere(rollout.done & rollout.valid).tolist()
+        ends = [(step, env) for step, env in ended if step in rollout.final_obs]
         for place, (step, env) in enumerate(ends):
             self.there[step, env] = size + envs + place
         self.onward = self._onward(last)
         """The place of the next valid step's beginning, also in the next episode."""
         self.rows = self._rows(size, ends)
-
-    def _known_ends(self) -> list[tuple[int, int]]:
-        rollout = self.rollout
-        ended = np.argwhere(rollout.done & rollout.valid).tolist()
-        return [(step, env) for step, env in ended if step in rollout.final_obs]
 
     def _onward(self, following: Array) -> Array:
         onward = np.empty_like(self.here)

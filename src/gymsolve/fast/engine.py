@@ -16,7 +16,11 @@ from gymsolve.spec import EnvSpec
 
 FastAlgorithm = FastPPO | FastA2C | FastReinforce
 
-_CLASSES: dict[str, Any] = {"ppo": FastPPO, "a2c": FastA2C, "reinforce": FastReinforce}
+_CLASSES: dict[str, Callable[[Any, FastPolicy], FastAlgorithm]] = {
+    "ppo": FastPPO,
+    "a2c": FastA2C,
+    "reinforce": FastReinforce,
+}
 
 
 def build(config: TrainConfig, spec: EnvSpec, rng: np.random.Generator) -> FastAlgorithm:
@@ -25,8 +29,7 @@ def build(config: TrainConfig, spec: EnvSpec, rng: np.random.Generator) -> FastA
 
 
 def build_algorithm(config: AnyAlgo, policy: FastPolicy) -> FastAlgorithm:
-    kind: Callable[[AnyAlgo, FastPolicy], FastAlgorithm] = _CLASSES[config.name]
-    return kind(config, policy)
+    return _CLASSES[config.name](config, policy)
 
 
 def set_blas_threads(count: int) -> bool:

@@ -31,7 +31,7 @@ class Slot:
     gain: float | None
     """Gain of the orthogonal first weights; None for a tensor that starts at a constant."""
     losses: frozenset[str]
-    """Which losses have a gradient for it: `policy`, `value`."""
+    """The losses that have a gradient for it: `policy`, `value`."""
 
     @property
     def stop(self) -> int:

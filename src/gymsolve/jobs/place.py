@@ -14,7 +14,7 @@ from gymsolve.jobs.request import RunRequest
 from gymsolve.runs.run import Run
 
 Cursor = Mapping[str, int]
-"""How many bytes of each file of a run are here."""
+"""Bytes of each file of a run that are here."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Ended:
     begun: Begun | None
     """None if no run began."""
     error: GymsolveError | None = None
-    """Why no run began."""
+    """The reason why no run began."""
 
 
 class Job(Protocol):

@@ -189,7 +189,7 @@ class Queue:
 
     @property
     def jobs(self) -> Path:
-        """Where a `LocalPlace` keeps the jobs of this queue."""
+        """The folder in which a `LocalPlace` keeps the jobs of this queue."""
         return self.path.with_suffix(".jobs")
 
     def add(self, tasks: Mapping[str, RunRequest]) -> None:

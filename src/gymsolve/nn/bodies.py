@@ -27,6 +27,13 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
     "silu": nn.SiLU,
     "leaky_relu": nn.LeakyReLU,
 }
+_PLANS = {
+    "nature": ((32, 8, 4, 0), (64, 4, 2, 0), (64, 3, 1, 0)),
+    "small": ((16, 8, 4, 0), (32, 4, 2, 0)),
+    "tiny": ((16, 3, 1, 0), (32, 3, 1, 0)),
+    "mario": ((32, 3, 2, 1),) * 4,  # as in nemanja-m's super-mario-agent
+}
+"""Outputs, kernel, stride and padding of plain convolutions."""
 _ROOT_TWO = float(np.sqrt(2.0))
 
 
@@ -64,29 +71,20 @@ def convolutions(name: str, shape: tuple[int, ...], rng: Draws) -> tuple[nn.Sequ
     channels, *sides = shape
     smallest = min(sides)
     layers: list[nn.Module] = []
-    if name == "nature":
-        _require(smallest >= 36, name, shape, 36)
-        for out, kernel, stride in ((32, 8, 4), (64, 4, 2), (64, 3, 1)):
-            layers += [nn.Conv2d(channels, out, kernel, stride), nn.ReLU(inplace=True)]
-            channels = out
-    elif name == "small":
-        _require(smallest >= 5, name, shape, 5)
-        # Two layers; below 36 pixels a side strides would leave nothing, so there are none.
-        plan = ((16, 8, 4), (32, 4, 2)) if smallest >= 36 else ((16, 3, 1), (32, 3, 1))
-        for out, kernel, stride in plan:
-            layers += [nn.Conv2d(channels, out, kernel, stride), nn.ReLU(inplace=True)]
-            channels = out
-    elif name == "mario":
-        for _ in range(4):  # as in nemanja-m's super-mario-agent
-            layers += [nn.Conv2d(channels, 32, 3, 2, padding=1), nn.ReLU(inplace=True)]
-            channels = 32
-    else:
-        _require(smallest >= 8, name, shape, 8)
+    least = {"nature": 36, "small": 5, "mario": 1, "impala": 8}[name]
+    _require(smallest >= least, name, shape, least)
+    if name == "impala":
         for out in (16, 32, 32):
             layers += [nn.Conv2d(channels, out, 3, padding=1), nn.MaxPool2d(3, 2, padding=1)]
             layers += [_Residual(out), _Residual(out)]
             channels = out
         layers.append(nn.ReLU(inplace=True))
+    else:
+        # Below 36 pixels a side, strides of the small stack would leave nothing.
+        plan = _PLANS["tiny" if name == "small" and smallest < 36 else name]
+        for out, kernel, stride, padding in plan:
+            layers += [nn.Conv2d(channels, out, kernel, stride, padding), nn.ReLU(inplace=True)]
+            channels = out
     # The last activation after flattening: from there on, memory is in the order of the next layer.
     stack = nn.Sequential(*layers[:-1], nn.Flatten(), layers[-1])
     for module in stack.modules():

@@ -129,19 +129,13 @@ class Networks(Network):
         )
 
     def _actor_features(self, obs: dict[str, Tensor], past: Past | None) -> Tensor:
-        x = self.encoder(obs)
-        if self.actor_memory is not None:
-            x = _require(past).through(self.actor_memory, x)
-        out: Tensor = self.actor(x)
+        out: Tensor = self.actor(_remember(self.encoder(obs), self.actor_memory, past))
         return out
 
     def _critic_features(self, obs: dict[str, Tensor], past: Past | None) -> Tensor:
         if self.shared:
             return self._actor_features(obs, past)
-        x = self.value_encoder(obs)
-        if self.critic_memory is not None:
-            x = _require(past).through(self.critic_memory, x)
-        out: Tensor = self.critic(x)
+        out: Tensor = self.critic(_remember(self.value_encoder(obs), self.critic_memory, past))
         return out
 
     def evaluate(self, minibatch: Minibatch) -> Evaluated:
@@ -264,6 +258,9 @@ class Policy(Networks):
         return to_array(self._head.log_std).copy() if isinstance(self._head, GaussianHead) else None
 
 
-def _require(past: Past | None) -> Past:
+def _remember(x: Tensor, cell: Cell | None, past: Past | None) -> Tensor:
+    """Features [B, F] after the recurrent cell, if there is one."""
+    if cell is None:
+        return x
     assert past is not None, "a recurrent cell needs its memory"
-    return past
+    return past.through(cell, x)

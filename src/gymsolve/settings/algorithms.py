@@ -1,7 +1,7 @@
 """Settings of the algorithms and of their optimizer: the section `algo`."""
 
 import math
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -45,10 +45,10 @@ class _AnyAlgoConfig(Model):
     """Gradients longer than this are shortened; 0 turns clipping off."""
     optimizer: OptimizerConfig = OptimizerConfig()
 
-    @property
-    def on_policy(self) -> bool:
-        """True if an update learns from the newest rollout only."""
-        return True
+    whole_episodes: ClassVar[bool] = False
+    """True if the policy learns from a step only once its episode has ended."""
+    values_actions: ClassVar[bool] = False
+    """True if it learns values of actions, and no policy beside values of states."""
 
     @property
     def scales_rewards(self) -> bool:
@@ -61,11 +61,6 @@ class _AnyAlgoConfig(Model):
         return True
 
     @property
-    def whole_episodes(self) -> bool:
-        """True if the policy learns from a step only once its episode has ended."""
-        return False
-
-    @property
     def minibatches(self) -> int:
         """Gradient steps per pass over a rollout."""
         return 1
@@ -74,19 +69,10 @@ class _AnyAlgoConfig(Model):
         """Passes over each rollout."""
         return 1
 
-    def rows_per_gradient_step(self, num_envs: int) -> int:
-        """Steps that one gradient is computed from."""
-        return -(-num_envs * self.num_steps // self.minibatches)
-
     @property
     def clipping(self) -> Schedule | None:
-        """How far the probability ratio may move; None where nothing limits it."""
+        """Limit of the change of the probability ratio; None where there is none."""
         return None
-
-    @property
-    def values_actions(self) -> bool:
-        """True if it learns values of actions, and no policy beside values of states."""
-        return False
 
     def memory_bytes(self, spec: EnvSpec, num_envs: int, frame_stack: int = 1) -> int:
         """Upper bound of the memory beside networks and rollouts, such as a replay buffer."""
@@ -187,6 +173,7 @@ class A2CConfig(_PolicyGradientConfig):
 class ReinforceConfig(_PolicyGradientConfig):
     """Monte Carlo policy gradient on finished episodes."""
 
+    whole_episodes: ClassVar[bool] = True
     name: Literal["reinforce"] = "reinforce"
     """The algorithm."""
     num_steps: Positive = 512
@@ -206,24 +193,17 @@ class ReinforceConfig(_PolicyGradientConfig):
     def has_critic(self) -> bool:
         return self.baseline == "value"
 
-    @property
-    def whole_episodes(self) -> bool:
-        return True
-
 
 class _ActionValueConfig(_AnyAlgoConfig):
     """Settings of the algorithms that learn values of actions, and take the best action or a random one."""
 
+    values_actions: ClassVar[bool] = True
     epsilon: Share = Schedule(start=1.0, end=0.05, until=0.5)
     """Share of random actions, by which the policy explores."""
     max_grad_norm: Rate = Schedule.constant(10.0)
     """Gradients longer than this are shortened; 0 turns clipping off."""
     huber_delta: Annotated[float, Field(gt=0)] = 1.0
     """Error above which the Huber loss is linear."""
-
-    @property
-    def values_actions(self) -> bool:
-        return True
 
 
 class PQNConfig(_ActionValueConfig):
@@ -280,13 +260,6 @@ class DQNConfig(_ActionValueConfig):
     """How far each such update moves the target network: 1 copies the weights; 0.005 is slow."""
     value_loss: Literal["mse", "huber"] = "huber"
     """Squared, or Huber: squared near zero and linear beyond huber_delta."""
-
-    @property
-    def on_policy(self) -> bool:
-        return False
-
-    def rows_per_gradient_step(self, num_envs: int) -> int:
-        return self.batch_size
 
     def memory_bytes(self, spec: EnvSpec, num_envs: int, frame_stack: int = 1) -> int:
         """Bytes of the replay buffer, if frames do not compress and episodes last eight steps."""

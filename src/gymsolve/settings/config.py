@@ -74,7 +74,7 @@ class TrainConfig(Model):
     solved_at: Annotated[float, BeforeValidator(not_bool)] | None = None
     """Mean raw evaluation return that counts as solved; None takes the environment's own threshold."""
     solved_by: Literal["return", "success_rate"] = "return"
-    """What solved_at is about: the return, or the share of episodes that end with info["is_success"]."""
+    """The measure of solved_at: the return, or the share of episodes that end with info["is_success"]."""
     max_seconds: Annotated[float, Field(gt=0)] | None = None
     """Stop after this many seconds of training."""
     grace_seconds: Annotated[float, Field(gt=0)] = 120.0

@@ -108,7 +108,7 @@ class CurriculumConfig(Model):
         for name in names:
             if name not in tasks:
                 near = did_you_mean(name, tasks) or f"the tasks are: {', '.join(tasks)}"
-                return f"stages: {name!r} is no task of env.tasks; {_small(near)}"
+                return f"stages: {name!r} is no task of env.tasks; {near[:1].lower()}{near[1:].rstrip('.')}"
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             return f"stages: {twice!r} is there twice"
@@ -162,7 +162,3 @@ class CurriculumConfig(Model):
                     f"{budget}; raise steps"
                 )
         return None
-
-
-def _small(text: str) -> str:
-    return text[:1].lower() + text[1:].rstrip(".")

@@ -106,7 +106,7 @@ Tasks = Annotated[dict[str, TaskConfig], BeforeValidator(_read_tasks), AfterVali
 
 
 class EnvConfig(Model):
-    """Which environment, how many copies, and what lies between it and the policy."""
+    """The environment, its copies, and the wrappers between it and the policy."""
 
     id: str
     """The Gymnasium id; `module:Id` imports `module` first."""
@@ -115,8 +115,8 @@ class EnvConfig(Model):
     num_envs: Annotated[Positive, Field(le=65_536)] = 8
     """Copies stepped in parallel; more gives larger rollouts. `auto` measures, and keeps their size."""
     backend: BackendName = "auto"
-    """What steps the copies: this process (`sync`), worker processes (`async`), compiled rules (classic
-    control), ALE's vector class (Atari), EnvPool (training only), or a backend of another package
+    """The code that steps the copies: this process (`sync`), worker processes (`async`), compiled rules
+    (classic control), ALE's vector class (Atari), EnvPool (training only), or a backend of another package
     (`package/name`). `auto` takes the quickest one; EnvPool only serves on request."""
     workers: Positive | None = None
     """Processes of the async backend; None takes one per core."""
@@ -149,7 +149,7 @@ class EnvConfig(Model):
 
     @property
     def copies(self) -> dict[str, int]:
-        """How many copies each task has at the start."""
+        """Number of copies of each task at the start."""
         return spread_copies({name: task.share for name, task in self.tasks.items()}, self.num_envs)
 
 

@@ -9,7 +9,7 @@ from gymsolve.settings.schedules import Steps
 
 
 class CheckpointConfig(Model):
-    """When the whole state of a run is saved."""
+    """Checkpoints, which hold the whole state of a run."""
 
     every: Annotated[Steps, Field(ge=0)] = 0
     """Environment steps between checkpoints; 0 means a tenth of the budget."""

@@ -26,7 +26,7 @@ _AMOUNT = re.compile(r"([+-]?[0-9][0-9_]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([kmgb%]?
 
 
 class Progress(NamedTuple):
-    """How far a run is: steps taken in the unit of the budget (`budget_in`), and the budget."""
+    """Steps taken and budget of a run, both in the unit of the budget (`budget_in`)."""
 
     taken: int
     total: int

@@ -95,13 +95,10 @@ class Cells(Part):
     def _of(self, seen: Transitions) -> Array:
         """The cells [M] of all observations."""
         if self._latest is None or self._latest[0] is not seen:
-            self._latest = seen, self._compute(seen)
+            if self.kind == "hash" and self.centre is None:
+                self.measure(seen.take(seen.here[seen.valid]))
+            self._latest = seen, self.of(seen.rows)
         return self._latest[1]
-
-    def _compute(self, seen: Transitions) -> Array:
-        if self.kind == "hash" and self.centre is None:
-            self.measure(seen.take(seen.here[seen.valid]))
-        return self.of(seen.rows)
 
     def measure(self, rows: Obs) -> None:
         """Normalise projections by the mean and the spread of these observations from now on."""

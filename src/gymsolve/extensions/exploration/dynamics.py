@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gymsolve.experience.successors import Transitions
-from gymsolve.extensions.exploration.inputs import Seen
+from gymsolve.extensions.exploration.inputs import Seen, one_hot
 from gymsolve.extensions.exploration.nets import Learned, Learner, Net, NetSetup, in_pieces, layers, select
 from gymsolve.extensions.exploration.novelty import Novelty
 from gymsolve.settings.exploration import ExploreConfig
@@ -26,10 +26,7 @@ def encode_actions(actions: Array, spec: ActionSpec) -> Array:
     if not spec.nvec:
         unit = np.tanh(actions) if spec.squash else actions
         return (unit.clip(-1.0, 1.0) if spec.bounded else unit).astype(np.float32)
-    starts = np.concatenate([[0], np.cumsum(spec.nvec)[:-1]]).astype(np.int64)
-    flags = np.zeros((len(actions), sum(spec.nvec)), np.float32)
-    np.put_along_axis(flags, actions.astype(np.int64) + starts, 1.0, axis=1)
-    return flags
+    return one_hot(actions, spec.nvec)
 
 
 class _Dynamics(nn.Module):

@@ -83,7 +83,7 @@ class Inputs(Part):
 
     def scale(self, rows: Obs) -> Seen:
         """Inputs of the networks from observations [B, …]."""
-        flat: list[Array] = [_one_hot(rows[key], entry.nvec) for key, entry in self._discrete.items()]
+        flat: list[Array] = [one_hot(rows[key], entry.nvec) for key, entry in self._discrete.items()]
         pictures: dict[str, Tensor] = {}
         for key in self._scaled:
             mean = self._mean[key].astype(np.float32)
@@ -125,7 +125,8 @@ class Inputs(Part):
         return put_back
 
 
-def _one_hot(rows: Array, nvec: tuple[int, ...]) -> Array:
+def one_hot(rows: Array, nvec: tuple[int, ...]) -> Array:
+    """Categories [B, …] of several parts as numbers [B, sum(nvec)]."""
     starts = np.concatenate([[0], np.cumsum(nvec)[:-1]]).astype(np.int64)
     flags = np.zeros((len(rows), sum(nvec)), np.float32)
     np.put_along_axis(flags, rows.reshape(len(rows), -1).astype(np.int64) + starts, 1.0, axis=1)
