@@ -216,7 +216,7 @@ def _in_words(space: "ObsSpec | ActionSpec") -> str:
 _KINDS = frozenset(("vector", "image", "discrete", "multi_discrete", "multi_binary", "box"))
 _DTYPE = re.compile(r"bool|(u?int|float)(8|16|32|64)")
 _LARGEST = 1 << 31
-"""Elements of a space beyond which nobody could hold it."""
+"""Elements of a space, at most."""
 
 
 def _is_space(space: "ObsSpec | ActionSpec") -> bool:

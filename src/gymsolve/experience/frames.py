@@ -70,5 +70,5 @@ class Frames:
 
 
 def take_rows(stored: Array | Frames, rows: Array) -> Array:
-    """[T, N, …] → [B, …]: what is at positions among the flattened steps."""
+    """[T, N, …] → [B, …]: the entries at positions among the flattened steps."""
     return stored.take(rows) if isinstance(stored, Frames) else stored.reshape(-1, *stored.shape[2:])[rows]

@@ -148,7 +148,7 @@ class FastOptimizer(Part):
             array[...] = 0.0
 
     def rollback_point(self) -> Callable[[], None]:
-        """A function that restores the weights and moments of now."""
+        """A function that restores the present weights and moments."""
         flat = (self._parameters.values, *self._moments.values())
         kept = [array.copy() for array in flat]
         steps, spans, spans_of = list(self._steps), self._spans, self._spans_of

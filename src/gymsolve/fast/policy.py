@@ -154,7 +154,7 @@ class FastPolicy(Memoryless):
             self.value_norm.observe(returns, self._value_row[:-1], self._value_row[-1:])
 
     def rollback_point(self) -> Callable[[], None]:
-        """A function that restores the statistics of now; the optimizer does so for the weights."""
+        """A function that restores the present statistics; the optimizer does so for the weights."""
         live = [*self.inputs.arrays().values()]
         live += [] if self.value_norm is None else self.value_norm.arrays().values()
         kept = [array.copy() for array in live]

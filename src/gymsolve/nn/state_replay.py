@@ -58,16 +58,16 @@ def _stretch(prefix: Prefix, start: int, stop: int) -> Prefix:
 def _go_on(policy: "Networks", prefixes: Sequence[Prefix], before: Array) -> Array:
     """Memory [S, M] after stretches that fit into memory; a prefix that has ended is empty."""
     lengths = np.array([len(prefix.rewards) for prefix in prefixes])
-    gone = [prefix for prefix in prefixes if len(prefix.rewards)]
+    begun = [prefix for prefix in prefixes if len(prefix.rewards)]
     some, size = lengths > 0, policy.memory_size
     first = (np.cumsum(lengths) - lengths)[some]
     heard = inputs_after(
-        policy, np.concatenate([w.actions for w in gone]), np.concatenate([w.rewards for w in gone])
+        policy, np.concatenate([w.actions for w in begun]), np.concatenate([w.rewards for w in begun])
     )
     inputs = np.roll(heard, 1, axis=0)  # every step has those of the one before it
     inputs[first] = before[some, size:]
     after = before.copy()
-    seen = {key: np.concatenate([prefix.obs[key][:] for prefix in gone]) for key in gone[0].obs}
+    seen = {key: np.concatenate([prefix.obs[key][:] for prefix in begun]) for key in begun[0].obs}
     for encoder, cell in policy.cells:
         features = torch.cat([_encode(encoder, policy, seen), _tensor(policy, inputs)], dim=1)
         state = states_after(cell, features, _tensor(policy, before[:, cell.columns]), lengths)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.contract import Snapshot
-from gymsolve.extensions.archive.count_sampler import RarelySeen
+from gymsolve.extensions.archive.count_sampler import CountSampler
 from gymsolve.extensions.archive.trajectories import Trajectories, pack_texts, unpack_texts
 from gymsolve.parts import join_arrays
 from gymsolve.spec import Array
@@ -61,7 +61,7 @@ class Archive:
         self.keys: list[int] = []
         self.index: dict[int, int] = {}
         """The place of each cell in the lists."""
-        self.rarely = RarelySeen()
+        self.rarely = CountSampler()
 
     def __len__(self) -> int:
         return len(self.places)
@@ -102,7 +102,7 @@ class Archive:
     def cut_again(self, keys: Array, log: Trajectories) -> None:
         """Give all cells other numbers; of equal ones the best trajectory stays, and visits add up."""
         old, seen = self.places, self.rarely.seen
-        self.places, self.keys, self.index, self.rarely = [], [], {}, RarelySeen()
+        self.places, self.keys, self.index, self.rarely = [], [], {}, CountSampler()
         sums: dict[int, int] = {}
         for key, place, visits in zip(keys.tolist(), old, seen, strict=True):
             sums[key] = sums.get(key, 0) + visits

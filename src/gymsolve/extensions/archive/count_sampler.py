@@ -15,7 +15,7 @@ import numpy as np
 from gymsolve.spec import Array
 
 
-class RarelySeen:
+class CountSampler:
     """Cells in drawers, by how often they were seen."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from gymsolve.experience.rollout import Rollout
 from gymsolve.extensions.archive.cells import Place, pack_snapshot
 from gymsolve.extensions.archive.contact_sheet import contact_sheet
 from gymsolve.extensions.archive.pending import Notes
-from gymsolve.extensions.archive.running_episodes import UnderWay
+from gymsolve.extensions.archive.running_episodes import RunningEpisodes
 from gymsolve.extensions.archive.task_archive import TaskArchive
 from gymsolve.extensions.archive.trajectories import NOWHERE, Trajectories
 from gymsolve.extensions.extension import Extension
@@ -73,7 +73,7 @@ class GoExplore(Extension):
         self.log = Trajectories(envs.spec)
         self.rng = generator(seed, "bonus", 2)
         self.turns = 0
-        self._under_way = UnderWay(envs.num_envs)
+        self._under_way = RunningEpisodes(envs.num_envs)
         self._num_steps, self._recalls = num_steps, recalls
         self._notes = self._blank()
         self._rows: list[Array] = []
@@ -180,7 +180,7 @@ class GoExplore(Extension):
             self._notes.drawn.append(place)
         most = self.settings.recall if self._recalls else 0
         prefixes = {
-            row: self.log.gone(self.log.prefix(place.row, most)) for row, place in reached.items() if most
+            row: self.log.read(self.log.prefix(place.row, most)) for row, place in reached.items() if most
         }
         return Relocated(obs, masks, np.isin(np.arange(self._envs.num_envs), going), prefixes)
 

@@ -124,7 +124,7 @@ def _tails(prefixes: list[Array], cut: Array, teacher: Teacher) -> list[float]:
         mine = [prefix for prefix, was_cut in zip(prefixes, cut, strict=True) if was_cut]
         memory = None
         if policy.config.memory is not None:
-            memory = policy.remember([log.gone(prefix[:-1][-teacher.recall :]) for prefix in mine])
+            memory = policy.remember([log.read(prefix[:-1][-teacher.recall :]) for prefix in mine])
         tails[cut] = policy.values(log.seen(np.array([prefix[-1] for prefix in mine])), memory)
     return [float(tail) for tail in tails]
 

@@ -65,7 +65,7 @@ def recall_stretches(
     ends = np.cumsum([len(stretch.rows) for stretch in stretches])
     begins = ends - [len(stretch.rows) for stretch in stretches]
     memory = _first_memory(policy, log, rows)
-    states = policy.remember([log.gone(stretch.before) for stretch in stretches])
+    states = policy.remember([log.read(stretch.before) for stretch in stretches])
     size, cuts, at = policy.memory_size, [], 0
     going = np.arange(len(stretches))
     while len(going):  # all stretches are replayed side by side, from one sequence to the next
@@ -73,8 +73,8 @@ def recall_stretches(
         memory[cuts[-1], :size] = states[:, :size]
         at += longest
         left = begins[going] + at < ends[going]
-        gone = [log.gone(stretches[number].rows[at - longest : at]) for number in going[left].tolist()]
-        going, states = going[left], policy.remember(gone, states[left])
+        replayed = [log.read(stretches[number].rows[at - longest : at]) for number in going[left].tolist()]
+        going, states = going[left], policy.remember(replayed, states[left])
     first = np.sort(np.concatenate(cuts))
     lengths = np.diff(first, append=len(rows))
     tensor = torch.from_numpy(memory).to(policy.device)

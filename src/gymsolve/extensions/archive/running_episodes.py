@@ -11,7 +11,7 @@ from gymsolve.parts import Part, resize_rows
 from gymsolve.spec import Array
 
 
-class UnderWay(Part):
+class RunningEpisodes(Part):
     """One episode per environment."""
 
     def __init__(self, count: int) -> None:
@@ -61,7 +61,7 @@ class UnderWay(Part):
         }
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        blank = UnderWay(len(self.heads))
+        blank = RunningEpisodes(len(self.heads))
         saved = {name: np.array(state[name]) for name in ("scores", "lengths", "away", "paid")}
         for name, values in (saved | {"at": arrays["at"]}).items():
             vars(self)[name] = resize_rows(values, vars(blank)[name])

@@ -16,7 +16,7 @@ from gymsolve.experience.rollout import Rollout
 from gymsolve.extensions.archive.cell_keys import ArchiveCells, TaskSteps
 from gymsolve.extensions.archive.cells import Archive
 from gymsolve.extensions.archive.pending import Notes, Places
-from gymsolve.extensions.archive.top_trajectories import Best
+from gymsolve.extensions.archive.top_trajectories import TopTrajectories
 from gymsolve.extensions.archive.trajectories import NOWHERE, Trajectories
 from gymsolve.parts import arrays_below, join_arrays
 from gymsolve.settings.exploration import ArchiveConfig
@@ -62,7 +62,7 @@ class TaskArchive:
         self.number = 0 if fit is None else fit.number
         self.archive = Archive(settings.capacity)
         self._ranks = "rapid" if settings.learn_from == "rapid" else "score"
-        self.best = Best(settings.trajectories, rapid=self._ranks == "rapid")
+        self.best = TopTrajectories(settings.trajectories, rapid=self._ranks == "rapid")
         self.successes = Successes(threshold)
         self.score = -np.inf
         """Score of the best episode."""

@@ -36,7 +36,7 @@ class Trajectory(NamedTuple):
     """True if it was cut, so that its further rewards are not known."""
 
 
-class Best:
+class TopTrajectories:
     """The best so far, up to a number of them."""
 
     def __init__(self, most: int, *, rapid: bool = False) -> None:

@@ -126,7 +126,7 @@ class Trajectories(Part):
             number = int(self._columns["before"][number])
         return np.array(rows[::-1], np.int64)
 
-    def gone(self, rows: Array) -> Prefix:
+    def read(self, rows: Array) -> Prefix:
         """The steps in these rows, to be replayed; pictures are unpacked when they are needed."""
         obs: dict[str, Rows] = {**self._pick_pictures(rows), **self._plain(rows)}
         return Prefix(obs, self.column("actions", rows), self.column("rewards", rows))
