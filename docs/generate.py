@@ -32,9 +32,9 @@ from gymsolve.recipes.schema import ALGORITHM_MODELS, describe_field
 from gymsolve.registry import WRAPPERS, load
 from gymsolve.settings.config import OptimizerConfig, TrainConfig, WrapperConfig
 from gymsolve.settings.curriculum import StageConfig
+from gymsolve.settings.environment import TaskConfig
 from gymsolve.settings.kinds import BACKENDS, BackendName
 from gymsolve.settings.schedules import Schedule, Steps
-from gymsolve.settings.tasks import TaskConfig
 
 __all__ = ["HERE", "pages", "render_alerts", "render_config", "render_metrics", "render_wrappers"]
 

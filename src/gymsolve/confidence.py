@@ -1,8 +1,8 @@
-"""How well something is done at least, and at most, judging by so many episodes.
+"""Confidence bounds of a share of successes and of a mean return, from a number of episodes.
 
 Bounds are one-sided: with a confidence of 0.95, the truth lies below the lower one in 5 of 100 cases. A share
-of successes has Wilson's bounds, which hold where all or none succeed, too. A mean return has the normal
-bounds, mean ∓ z·s/√n with the spread s of the sample; returns of one size have none, so there it is the mean.
+of successes has Wilson's bounds, which also hold where all or none succeed. A mean return has the normal
+bounds, mean ∓ z·s/√n with the spread s of the sample; both are the mean where all returns are equal.
 """
 
 import math
@@ -11,7 +11,7 @@ from statistics import NormalDist, fmean, stdev
 
 
 def z_of(confidence: float) -> float:
-    """How many standard errors a one-sided bound of this confidence is away."""
+    """Standard errors between a mean and its one-sided bound of this confidence."""
     return NormalDist().inv_cdf(confidence)
 
 
@@ -27,7 +27,7 @@ def share_bounds(successes: int, count: int, z: float) -> tuple[float, float]:
 
 
 def mean_bounds(values: Sequence[float], z: float) -> tuple[float, float]:
-    """Lower and upper bound of a mean; a single value leaves both open."""
+    """Lower and upper bound of a mean; infinite for a single value."""
     if len(values) < 2:
         return -math.inf, math.inf
     mean, half = fmean(values), z * stdev(values) / math.sqrt(len(values))
@@ -35,10 +35,10 @@ def mean_bounds(values: Sequence[float], z: float) -> tuple[float, float]:
 
 
 def highest_share(count: int, z: float) -> float:
-    """The lower bound if each of so many episodes succeeds: no stage can ask for more."""
+    """The lower bound if each of so many episodes succeeds: the most that a stage can demand."""
     return count / (count + z * z)
 
 
 def fewest_for(share: float, z: float) -> int:
-    """Episodes after which all successes prove a share below 1."""
+    """The fewest episodes, all successful, whose lower bound reaches a share below 1."""
     return math.ceil(z * z * share / (1.0 - share) - 1e-9)

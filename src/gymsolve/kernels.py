@@ -1,9 +1,9 @@
-"""The compiled kernels, and why they cannot be used.
+"""The compiled kernels, and the reason where they cannot be used.
 
-The NumPy engine trains with nothing else, and acts in NumPy without them; the torch engine has torch instead.
+The NumPy engine needs them to train; without them it acts in NumPy, and torch trains.
 
 Installing the package builds the kernels from its C files, for the machine that installs it. A build of
-another version of the source is never used. This module does not import NumPy, since `gymsolve doctor` asks
+another version of the source is never used. This module does not import NumPy, since `gymsolve doctor` uses
 it too.
 """
 
@@ -32,26 +32,26 @@ _SOURCES = (
 
 
 class Kernels(NamedTuple):
-    """The arithmetic in use, and why it is not the compiled one."""
+    """The arithmetic in use, and the reason where it is not the compiled one."""
 
     kind: Literal["c", "numpy"]
     obstacle: str | None = None
-    """Why the compiled ones cannot be used, to follow "the compiled kernels"; None if nothing is wrong."""
+    """The reason against the compiled ones, to follow "the compiled kernels"; None if there is none."""
     fix: str | None = None
     built: bool = False
 
 
 def find_kernels() -> Kernels:
-    """What a policy built now would compute with."""
+    """The kernels that a policy built now would compute with."""
     wanted = os.environ.get(VARIABLE, "")
     if wanted not in ("", "c", "numpy"):
         raise UsageError(f"{wanted!r} is no kind of kernels.", where=VARIABLE, hint="Use c or numpy.")
-    found = _compiled()
+    kernels = _compiled()
     if wanted == "numpy":
-        return Kernels("numpy", built=found.built)
-    if wanted == "c" and found.kind != "c":
-        raise UsageError(f"the compiled kernels {found.obstacle}.", where=VARIABLE, hint=found.fix)
-    return found
+        return Kernels("numpy", built=kernels.built)
+    if wanted == "c" and kernels.kind != "c":
+        raise UsageError(f"the compiled kernels {kernels.obstacle}.", where=VARIABLE, hint=kernels.fix)
+    return kernels
 
 
 def load_kernels() -> ModuleType | None:
@@ -62,11 +62,11 @@ def load_kernels() -> ModuleType | None:
 
 
 def require_kernels() -> ModuleType:
-    """The compiled kernels, for what nothing else computes."""
+    """The compiled kernels; an error where they cannot be used."""
     kernels = load_kernels()
     if kernels is None:
-        found = find_kernels()
-        raise UsageError(f"the compiled kernels {found.obstacle or 'are turned off'}.", hint=found.fix)
+        reason = find_kernels()
+        raise UsageError(f"the compiled kernels {reason.obstacle or 'are turned off'}.", hint=reason.fix)
     return kernels
 
 
@@ -81,7 +81,7 @@ def _compiled() -> Kernels:
     paths = [Path(__file__).parent / name for name in _SOURCES]
     # An installed package may come without the source; it was built together with the rest.
     if all(path.exists() for path in paths):
-        found = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
-        if found != compiled.SOURCE:
+        digest = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+        if digest != compiled.SOURCE:
             return Kernels("numpy", "were built from another version of their source", _REBUILD, built=True)
     return Kernels("c", built=True)

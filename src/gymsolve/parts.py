@@ -1,11 +1,10 @@
-"""Owners of state: whatever must survive a restart belongs to a `Part`, which saves and restores it itself.
+"""Owners of state: all state that must survive a restart belongs to a `Part`, which saves and restores it.
 
 The trainer knows its parts by name only. It writes `arrays` and `state` of each into a checkpoint, gives them
 back to `load`, takes an iteration back with `rollback_point`, and lets a fork on another seed `reseed` them.
-A new kind of state is a new part, and no list elsewhere has to learn of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +12,7 @@ from gymsolve.spec import Array
 
 
 class Part(Protocol):
-    """One owner of state. The defaults are those of a part that has none of the kind in question."""
+    """One owner of state; the defaults are those of a part without state."""
 
     def arrays(self) -> dict[str, Array]:
         """Arrays by name, for `trainer.safetensors`."""
@@ -24,18 +23,18 @@ class Part(Protocol):
         return {}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        """Continue from what `arrays` and `state` gave; both are empty in a checkpoint without this part.
+        """Continue from the results of `arrays` and `state`; empty in a checkpoint without this part.
 
-        Returns what the user should know, in sentences.
+        Returns sentences for the user.
         """
         return []
 
     def write_files(self, folder: Path) -> list[str]:
         """Write state that is too large for `arrays` into files of its own, in a folder of the run.
 
-        All checkpoints of the run share the folder, so a part writes only what is new since the checkpoint
-        before. Returns the names of all files that the state of now needs. A file that was written is never
-        changed; it is deleted once no checkpoint needs it. Names begin with the part's name.
+        All checkpoints of the run share the folder, so a part writes only what is new since the last one.
+        Returns the names of all files that the present state needs; names begin with the part's name. A file
+        is never changed, and it is deleted once no checkpoint needs it.
         """
         return []
 
@@ -44,11 +43,11 @@ class Part(Protocol):
         return
 
     def rollback_point(self) -> Callable[[], None]:
-        """A function that restores the state of now, for an iteration that comes to nothing."""
-        return _keep
+        """A function that restores the present state, for an iteration that is taken back."""
+        return lambda: None  # for parts that change only once an iteration is complete
 
     def reseed(self, seed: int, env_steps: int) -> None:
-        """Draw everything random anew from here on: the same past, another future."""
+        """Use other random numbers from here on; the past stays."""
         return
 
 
@@ -62,17 +61,34 @@ def rollback_state(part: Part) -> Callable[[], None]:
     return put_back
 
 
-def resize_rows(saved: Array, blank: Array) -> Array:
-    """Saved rows [N, …] for as many environments as `blank` has, which a resume may change.
+def rollback_all(parts: Iterable[Part]) -> Callable[[], None]:
+    """`rollback_point` for a part that consists of others."""
+    undos = [part.rollback_point() for part in parts]
 
-    The first of them go on; those beyond are left out, and missing ones blank.
+    def put_back() -> None:
+        for undo in undos:
+            undo()
+
+    return put_back
+
+
+def join_arrays(owners: Mapping[str, Mapping[str, Array]]) -> dict[str, Array]:
+    """Arrays of several owners as `<owner>/<name>`."""
+    return {f"{owner}/{name}": array for owner, own in owners.items() for name, array in own.items()}
+
+
+def arrays_below(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:
+    """The arrays whose names begin with `prefix`, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def resize_rows(saved: Array, blank: Array) -> Array:
+    """Saved rows [N, …] for as many environments as `blank` has, since a resume may change their number.
+
+    Rows beyond are left out; missing ones are those of `blank`.
     """
     if saved.shape[1:] != blank.shape[1:]:
         raise ValueError(f"rows of shape {saved.shape[1:]}, not {blank.shape[1:]}")
-    found = blank.copy()
-    found[: len(saved)] = saved[: len(blank)]
-    return found
-
-
-def _keep() -> None:
-    """Nothing moves before an iteration is whole, so there is nothing to put back."""
+    rows = blank.copy()
+    rows[: len(saved)] = saved[: len(blank)]
+    return rows

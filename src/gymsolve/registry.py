@@ -1,7 +1,7 @@
 """Names that recipes may use, and where the code behind each one lives.
 
-Plain tables of `module:attribute` strings: listing a name costs no import, using it imports just
-that module. A name with a colon in it is itself such a path, so recipes can use code of their own.
+Plain tables of `module:attribute` strings: listing a name imports nothing, and using it imports one module. A
+name with a colon in it is itself such a path, so recipes can use code of their own.
 """
 
 import importlib
@@ -20,35 +20,21 @@ ALGORITHMS = {
     "dqn": "gymsolve.algos.dqn:DQN",
 }
 
-EXTENSIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "scaler": (lambda config: config.algo.scales_rewards, "gymsolve.extensions.scaling:ScalingSetup"),
-    "curriculum": (
-        lambda config: bool(config.curriculum.stages),
-        "gymsolve.extensions.curriculum.curriculum:CurriculumSetup",
-    ),
-    "archive": (
-        lambda config: config.explore.archive is not None,
-        "gymsolve.extensions.archive.build:ArchiveSetup",
-    ),
-    "explore": (
-        lambda config: config.explore.asked,
-        "gymsolve.extensions.exploration.needs:ExplorationSetup",
-    ),
-    "imitate": (
-        lambda config: config.imitate is not None,
-        "gymsolve.extensions.imitation.cloning:ImitationSetup",
-    ),
+_HOME = "gymsolve.extensions"
+EXTENSIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "scaler": (lambda config: config.algo.scales_rewards, f"{_HOME}.scaling:ScalingSetup"),
+    "curriculum": (lambda config: config.curriculum.stages, f"{_HOME}.curriculum.curriculum:CurriculumSetup"),
+    "archive": (lambda config: config.explore.archive, f"{_HOME}.archive.build:ArchiveSetup"),
+    "explore": (lambda config: config.explore.asked, f"{_HOME}.exploration.needs:ExplorationSetup"),
+    "imitate": (lambda config: config.imitate, f"{_HOME}.imitation.cloning:ImitationSetup"),
 }
-"""Extensions in the order in which training calls them: do the settings ask for it, and where its `Setup` is.
+"""Extensions in the order in which training calls them: a test of the settings, and the place of its `Setup`.
 
 The names are those of the extensions' state in checkpoints.
 """
 
-POLICIES = {
-    "actor_critic": "gymsolve.nn.policy:Policy",
-    "q": "gymsolve.nn.q_policy:QPolicy",
-}
-"""Networks on torch that policy files can hold, by the kind that the file names."""
+POLICIES = {"actor_critic": "gymsolve.nn.policy:Policy", "q": "gymsolve.nn.q_policy:QPolicy"}
+"""Networks on torch that policy files can hold, by the kind in the file."""
 
 TRACKERS = {
     "csv": "gymsolve.metrics.trackers.csv:CsvSink",

@@ -1,11 +1,11 @@
 """One seed, independent random streams.
 
-Every source of randomness has a name and a NumPy generator of its own, spawned from one
-SeedSequence; so adding draws to one (say, the minibatch order) never shifts another, and each can be
-saved and restored as plain JSON.
+Every source of randomness has a name and a NumPy generator of its own, spawned from one SeedSequence. So
+further draws from one (say, the minibatch order) never shift another, and each can be saved and restored as
+plain JSON.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -15,18 +15,8 @@ from gymsolve.spec import Array
 Stream = Literal[
     "init", "policy", "minibatch", "env", "eval", "confirm", "torch", "bonus", "held_out", "curriculum"
 ]
-_KEYS: dict[Stream, int] = {
-    "init": 0,
-    "policy": 1,
-    "minibatch": 2,
-    "env": 3,
-    "eval": 4,
-    "confirm": 5,
-    "torch": 6,
-    "bonus": 7,
-    "held_out": 8,
-    "curriculum": 10,
-}
+_KEYS: dict[Stream, int] = dict(zip(get_args(Stream), (0, 1, 2, 3, 4, 5, 6, 7, 8, 10), strict=True))
+"""Numbers of the streams; another number would change every run."""
 
 
 def generator(seed: int, stream: Stream, *key: int) -> np.random.Generator:
@@ -46,7 +36,7 @@ def save_generator(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def restore_generator(state: dict[str, Any]) -> np.random.Generator:
-    """A generator that continues where `save_generator` looked at it."""
+    """A generator that continues from a state of `save_generator`."""
     bits = np.random.PCG64()
     bits.state = state  # type: ignore[assignment]  # NumPy types this as a TypedDict of its own
     return np.random.Generator(bits)

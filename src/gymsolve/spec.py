@@ -1,4 +1,4 @@
-"""What a policy must know of an environment, as plain data.
+"""Spaces of observations and actions as plain data.
 
 Gymnasium spaces stay in `envs/`; networks, rollouts and checkpoints use these records. They are stored with
 the weights, so that a policy can be rebuilt without its environment. Reading them does not import NumPy.
@@ -7,9 +7,11 @@ the weights, so that a policy can be rebuilt without its environment. Reading th
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
+
+from gymsolve.errors import ConfigError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 else:
     Array = Any
-
-__all__ = ["TASK_ENTRY", "ActionSpec", "Array", "EnvSpec", "Obs", "ObsSpec", "find_misfit"]
 
 Obs = dict[str, Array]
 """A batch of observations: one array per entry, always a dict; a plain space has the key `obs`."""
@@ -47,7 +47,7 @@ class ObsSpec:
 
 @dataclass(frozen=True)
 class ActionSpec:
-    """The action space. Policies think in indices (categories) or in [-1, 1] (box)."""
+    """The action space. Policies emit indices (categories) or numbers around [-1, 1] (box)."""
 
     kind: Literal["discrete", "multi_discrete", "multi_binary", "box"]
     shape: tuple[int, ...]
@@ -66,7 +66,7 @@ class ActionSpec:
 
     @property
     def size(self) -> int:
-        """Width of what the policy emits: parts of a categorical, dimensions of a box."""
+        """Width of a policy's action: parts of a categorical, dimensions of a box."""
         return len(self.nvec) if self.nvec else math.prod(self.shape)
 
     @property
@@ -77,8 +77,8 @@ class ActionSpec:
     def to_env(self, actions: Array) -> Array:
         """Policy actions [N, size] → environment actions [N, *shape].
 
-        A box action of -1 is the lower bound and +1 the upper one; what lies outside is clipped
-        here and only here, so that the rollout keeps the action whose log-probability is known.
+        A box action of -1 is the lower bound and +1 the upper one. Actions outside are clipped here and only
+        here, so that the rollout keeps the action whose log-probability is known.
         """
         if self.kind != "box":
             shifted = actions + self._starts.astype(actions.dtype) if any(self.start) else actions
@@ -91,9 +91,9 @@ class ActionSpec:
         return scaled.reshape(len(actions), *self.shape).astype(self.dtype)
 
     def from_env(self, actions: Array) -> Array:
-        """Environment actions [N, *shape] → the policy actions [N, size] that `to_env` makes them of.
+        """Environment actions [N, *shape] → policy actions [N, size]: the inverse of `to_env`.
 
-        An end of a squashed box is at infinity; what comes back is as far out as float32 tells from it.
+        The ends of a squashed box are at infinity; the largest number whose tanh is below 1 stands for them.
         """
         import numpy as np
 
@@ -106,8 +106,8 @@ class ActionSpec:
         unit = ((flat - low) / np.where(high > low, high - low, 1.0) * 2.0 - 1.0).clip(-1.0, 1.0)
         if self.squash:
             unit = np.arctanh(unit.clip(-1.0 + 2.0**-24, 1.0 - 2.0**-24))
-        found: Array = unit.astype(np.float32)
-        return found
+        policy_actions: Array = unit.astype(np.float32)
+        return policy_actions
 
     @cached_property
     def _ends(self) -> tuple[Array, Array]:
@@ -131,7 +131,7 @@ class ActionSpec:
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """Everything that code downstream of `make_envs` needs to know about the environment."""
+    """The spaces and facts of an environment that other code needs."""
 
     id: str
     obs: dict[str, ObsSpec]
@@ -139,27 +139,37 @@ class EnvSpec:
     masked: bool = False
     """The environment (or the recipe) supplies action masks."""
     legal: tuple[bool, ...] = ()
-    """The recipe's constant mask, which every other one is combined with; empty when all is legal."""
+    """The recipe's constant mask, combined with every other one; empty when all actions are legal."""
     reward_threshold: float | None = None
     max_episode_steps: int | None = None
     """Time limit in agent steps, after frame skipping; None when episodes are unlimited."""
     components: tuple[str, ...] = ()
-    """Names of the parts that rewards are the sum of; empty without the wrapper `reward_components`."""
+    """Names of the parts that sum up to rewards; empty without the wrapper `reward_components`."""
     watched: tuple[str, ...] = ()
-    """Names of the numbers that bonuses are told; empty without the wrapper `watch`."""
-    notes: tuple[str, ...] = field(default=())
-    """Facts found while building, worth telling a user."""
+    """Names of the numbers that bonuses use; empty without the wrapper `watch`."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the user, from building the environment."""
     tasks: tuple[str, ...] = ()
     """Names of the tasks, whose numbers the entry `task` of observations holds; empty where there is one."""
     task_thresholds: tuple[float | None, ...] = ()
-    """What each of them is registered with as solved."""
+    """The threshold that each of them is registered with."""
+
+    def with_squash(self, squash: bool) -> "EnvSpec":
+        """These spaces with box actions that go through tanh, or not; bounds are needed for it."""
+        if squash and self.action.kind == "box" and not self.action.bounded:
+            raise ConfigError(
+                f"{self.id} takes actions without bounds, so there is nothing for tanh to scale to.",
+                where="net.squash",
+                hint="Leave it off, or wrap the environment so that its actions are bounded.",
+            )
+        return replace(self, action=replace(self.action, squash=squash))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "EnvSpec":
-        """What `to_json` gave; a ValueError if it is nothing of the kind."""
+        """The spec from the data of `to_json`; a ValueError if it is something else."""
         try:
             obs = {key: ObsSpec(**_tuples(entry)) for key, entry in data["obs"].items()}
             rest = {key: value for key, value in data.items() if key not in ("obs", "action")}
@@ -170,7 +180,7 @@ class EnvSpec:
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"spaces are not described like this: {ascii(str(error))[:80]}") from error
         bars = (spec.reward_threshold, spec.max_episode_steps, *spec.task_thresholds)
-        numbers = [one for one in bars if one is not None]
+        numbers = [number for number in bars if number is not None]
         if not (spec.obs and spaces and _all_are(flags, bool) and _all_are(words, str)):
             raise ValueError("there are no such spaces")
         if not _all_are(numbers, int, float) or (spec.legal and len(spec.legal) != spec.action.mask_size):
@@ -179,7 +189,7 @@ class EnvSpec:
 
 
 def find_misfit(trained: EnvSpec, here: EnvSpec) -> str | None:
-    """How an environment differs from the one a policy was trained in, in what the policy sees or does."""
+    """The first difference between spaces that a policy was trained in and others; None where it fits."""
     for key in sorted({*trained.obs, *here.obs}):
         before, now = trained.obs.get(key), here.obs.get(key)
         if before is None or now is None:
@@ -206,11 +216,11 @@ def _in_words(space: "ObsSpec | ActionSpec") -> str:
 _KINDS = frozenset(("vector", "image", "discrete", "multi_discrete", "multi_binary", "box"))
 _DTYPE = re.compile(r"bool|(u?int|float)(8|16|32|64)")
 _LARGEST = 1 << 31
-"""Elements of a space beyond which nobody could hold it."""
+"""Elements of a space, at most."""
 
 
 def _is_space(space: "ObsSpec | ActionSpec") -> bool:
-    """Have the fields of a stored space the types and sizes of one?"""
+    """True if the fields of a stored space have the types and sizes of a space."""
     whole = (*space.shape, *space.nvec, *space.start)
     bounds = (*space.low, *space.high)
     if space.kind not in _KINDS or not (_all_are(whole, int) and _all_are(bounds, int, float)):

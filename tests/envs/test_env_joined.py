@@ -18,7 +18,7 @@ from gymsolve.envs.join import task_seed
 from gymsolve.envs.make import make_envs, make_joined
 from gymsolve.errors import UsageError
 from gymsolve.settings.config import EnvConfig, TrainConfig
-from gymsolve.settings.tasks import spread_copies
+from gymsolve.settings.environment import spread_copies
 from gymsolve.spec import EnvSpec
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))

@@ -18,7 +18,8 @@ from gymsolve.errors import CheckpointError, UnknownRunError, UsageError, did_yo
 from gymsolve.recipes import apply_overrides, validate
 from gymsolve.runs import Run, find_run, list_checkpoints, load_checkpoint, split_ref
 from gymsolve.runs.summary import holds_run
-from gymsolve.settings.config import JUDGED, LASTING, TrainConfig
+from gymsolve.settings.changes import JUDGED, LASTING
+from gymsolve.settings.config import TrainConfig
 
 Side = Literal["original", "changed"]
 SIDES: tuple[Side, ...] = ("original", "changed")

@@ -1,7 +1,7 @@
-"""A policy at play: the one place that acts, for collecting, evaluating, filming and users alike.
+"""Agents: the only code that acts, for collecting, evaluating, filming and users.
 
-A policy is a function; an agent is a policy with a memory for each of its environments. A policy without a
-recurrent cell has no memory (None), and pays one comparison for it.
+A policy is a function; an agent is a policy with a memory for each of its environments. Without a recurrent
+cell the memory is None.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from gymsolve.spec import Array, EnvSpec, Obs
 
 
 class Acted(NamedTuple):
-    """What a policy did with a batch of observations, and everything that learning needs of it."""
+    """The actions of a policy for a batch of observations, with what learning needs."""
 
     actions: Array  # [N, A] sampled
     log_probs: Array  # [N]
@@ -22,29 +22,29 @@ class Acted(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The likeliest actions, for those who only play."""
+    """The likeliest actions, without what learning needs."""
 
     actions: Array  # [N, A]
     memory: Array | None = None  # [N, M] after these observations
 
 
 class Rows(Protocol):
-    """An entry of observations [T, …], of which some may still have to be unpacked."""
+    """An entry of observations [T, …] that may still be packed."""
 
     def __getitem__(self, some: slice, /) -> Array:
-        """A stretch of them."""
+        """Unpacked rows."""
 
 
 class Prefix(NamedTuple):
-    """Steps that led somewhere, in their order, as they were taken once."""
+    """The steps of an earlier trajectory, in order."""
 
-    obs: Mapping[str, Rows]  # [T, …] that each step began with
+    obs: Mapping[str, Rows]  # [T, …] at the beginning of each step
     actions: Array  # [T, A]
     rewards: Array  # [T] as the agent saw them
 
 
 class Considered(NamedTuple):
-    """What a policy thinks of steps, for those who look at episodes afterwards."""
+    """Distributions and values of a policy for steps that were taken, to inspect episodes."""
 
     params: Array  # [B, choices of all parts] probabilities; of a box [B, A] means, in the policy's units
     log_probs: Array  # [B] of the actions that were taken
@@ -53,7 +53,7 @@ class Considered(NamedTuple):
 
 
 class Actor(Protocol):
-    """A policy as an agent sees it: arrays in, arrays out."""
+    """The interface of a policy to an agent: arrays in, arrays out."""
 
     spec: EnvSpec
 
@@ -69,33 +69,49 @@ class Actor(Protocol):
         """State values [N]."""
 
     def first_memory(self, num_envs: int) -> Array | None:
-        """What is remembered at the start of an episode [N, M]; None without a recurrent cell."""
+        """Memory [N, M] at the start of an episode; None without a recurrent cell."""
 
     def override_action(self, memory: Array, actions: Array) -> Array:
-        """Memory [N, M] once somebody else has decided the actions [N, A] of the last step."""
+        """Memory [N, M] after other actions [N, A] than the policy's were taken in the last step."""
 
     def hear(self, memory: Array, rewards: Array) -> Array:
-        """Memory [N, M] once the rewards [N] of the last step are known."""
+        """Memory [N, M] with the rewards [N] of the last step."""
 
     def remember(self, prefixes: Sequence[Prefix], memory: Array | None = None) -> Array:
-        """Memory [S, M] after these ways were gone, by default from the start of an episode."""
+        """Memory [S, M] after replaying these steps, by default from the start of an episode."""
+
+
+class Memoryless:
+    """The memory of a policy without a recurrent cell: none."""
+
+    def first_memory(self, num_envs: int) -> Array | None:
+        return None
+
+    def override_action(self, memory: Array, actions: Array) -> Array:
+        return memory
+
+    def hear(self, memory: Array, rewards: Array) -> Array:
+        return memory
+
+    def remember(self, prefixes: Sequence[Prefix], memory: Array | None = None) -> Array:
+        raise AssertionError("a policy without a recurrent cell remembers nothing")
 
 
 class Agent:
-    """A policy, and what it remembers of the episode that each environment is in."""
+    """A policy with a memory of the current episode of each environment."""
 
     def __init__(self, policy: Actor, num_envs: int) -> None:
         self.policy = policy
         self.memory = policy.first_memory(num_envs)  # [N, M]
 
     def act(self, obs: Obs, masks: Array | None, rng: np.random.Generator) -> Acted:
-        """Sample actions, and remember."""
+        """Sample actions, and update the memory."""
         acted = self.policy.act(obs, masks, rng, self.memory)
         self.memory = acted.memory
         return acted
 
     def choose(self, obs: Obs, masks: Array | None, rng: np.random.Generator | None) -> Array:
-        """Actions [N, A], sampled with `rng`, the likeliest without it; and remember."""
+        """Actions [N, A], sampled with `rng` or the likeliest without; updates the memory."""
         if rng is not None:
             return self.act(obs, masks, rng).actions
         chosen = self.policy.choose(obs, masks, self.memory)
@@ -103,7 +119,7 @@ class Agent:
         return chosen.actions
 
     def values(self, obs: Obs, rows: Array | None = None) -> Array:
-        """State values of all environments, or of those in `rows`; the agent does not remember this look."""
+        """State values of all environments, or of those in `rows`; the memory stays as it is."""
         memory = self.memory if self.memory is None or rows is None else self.memory[rows]
         return self.policy.values(obs, memory)
 
@@ -113,7 +129,7 @@ class Agent:
             self.memory = self.policy.override_action(self.memory, actions)
 
     def hear(self, rewards: Array) -> None:
-        """Remember the rewards [N] of the last step, if the policy cares."""
+        """Remember the rewards [N] of the last step, if they are inputs of the policy."""
         if self.memory is not None:
             self.memory = self.policy.hear(self.memory, rewards)
 
@@ -126,7 +142,7 @@ class Agent:
         self.memory = np.where(ended[:, None], first, self.memory)
 
     def recall(self, prefixes: Mapping[int, Prefix]) -> None:
-        """Remember what led environments to where they were put: each goes its way with the policy of now."""
+        """Replay the steps that led to the places where environments were put, with the present policy."""
         if self.memory is not None and prefixes:
             memory = self.memory.copy()
             memory[list(prefixes)] = self.policy.remember(list(prefixes.values()))

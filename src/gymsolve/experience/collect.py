@@ -1,7 +1,6 @@
-"""Step the environments with the policy and write down what happened.
+"""Steps the environments with the policy and fills a rollout.
 
-The one place where policy and environment meet during training. It knows nothing of learning: an
-agent acts, a rollout comes out.
+This is the only place where policy and environment meet during training. It knows nothing of learning.
 """
 
 import time
@@ -21,7 +20,7 @@ from gymsolve.spec import Array, Obs
 
 
 class Collector(Part):
-    """Owns the environments' episodes under way: their state, observations and what the agent remembers."""
+    """Owns the running episodes: the state of the environments, observations and the agent's memory."""
 
     def __init__(self, envs: Envs, actor: Actor, num_steps: int, seed: int, frame_stack: int = 1) -> None:
         self.envs, self.agent = envs, Agent(actor, envs.num_envs)
@@ -32,15 +31,15 @@ class Collector(Part):
         """Transitions collected so far."""
         self.filled = False
         self.begun = 0
-        """Steps of the rollout under way that were begun; 0 between rollouts."""
+        """Steps of the current rollout that were begun; 0 between rollouts."""
         self.keeps_ends = False
-        """Must the rollout keep the true last observations of episodes (`Rollout.final_obs`)?"""
+        """True if rollouts must keep the true last observations of episodes (`Rollout.final_obs`)."""
         self.starts: ResetSampler | None = None
-        """Puts environments elsewhere than a reset would; None where every episode begins at one."""
+        """Lets episodes begin elsewhere than at a reset; None where all begin at one."""
         self.capturable = True
         """False when the environments' state cannot be captured: resuming then begins new episodes."""
         self._anew: list[int] = []
-        """Environments whose episodes a resume could not continue; the next rollout says so."""
+        """Environments whose episodes a resume could not continue, for `Rollout.anew`."""
         self._between = True
         """True while the environments stand at the end of a rollout that was learned from."""
         self.obs: Obs
@@ -50,7 +49,7 @@ class Collector(Part):
     def collect(self, rng: np.random.Generator, on_step: Callable[[int, int], None] | None = None) -> Rollout:
         """Fill the rollout with the next `num_steps` steps of every environment.
 
-        After each step, `on_step` hears how many are done, and of how many.
+        After each step, calls `on_step` with the number of steps that are done, and of all.
         """
         out, agent, to_env = self.rollout, self.agent, self.agent.policy.spec.action.to_env
         self._clear(out)
@@ -69,9 +68,7 @@ class Collector(Part):
             began = time.perf_counter()
             step = self.envs.step(taken)
             out.env_seconds += time.perf_counter() - began
-            out.rewards[t], out.valid[t] = step.rewards, step.valid
-            out.terminated[t], out.truncated[t] = step.terminated, step.truncated
-            _keep_told(out, t, step)
+            _write_step(out, t, step)
             agent.hear(step.rewards)
             if step.final_obs is not None:
                 if self.keeps_ends:
@@ -94,7 +91,7 @@ class Collector(Part):
             if on_step is not None:
                 on_step(t + 1, out.vec_steps)
 
-        # Where an episode was not cut, the successor is simply the next row.
+        # Where an episode was not cut, the next row is the successor.
         following = np.concatenate([out.values[1:], agent.values(self.obs)[None]])  # [T, N]
         np.copyto(out.next_values, following, where=~out.truncated)
         out.last_obs, out.last_masks = self.obs, self.masks
@@ -104,7 +101,7 @@ class Collector(Part):
 
     @property
     def copies(self) -> dict[str, int]:
-        """How many environments play each of several tasks; empty where there is one."""
+        """The number of environments of each of several tasks; empty where there is one."""
         envs = self.envs
         return {name: len(rows) for name, rows in envs.rows.items()} if isinstance(envs, JoinedEnvs) else {}
 
@@ -128,7 +125,7 @@ class Collector(Part):
             self._move(moved)
 
     def _move(self, moved: Relocated | None) -> None:
-        """Go on from where environments were put; the agent remembers how others got there."""
+        """Go on from the places where environments were put; the agent replays the steps that led there."""
         if moved is not None:
             self.obs, self.masks = moved.obs, moved.masks
             self.agent.forget(moved.rows)
@@ -141,7 +138,7 @@ class Collector(Part):
         return {} if memory is None or not self._between else {"memory": memory}
 
     def state(self) -> dict[str, Any]:
-        # In the middle of an iteration the environments' state belongs to no update, so it is not saved.
+        # Within an iteration the environments' state belongs to no update, so it is not saved.
         capture = self.capturable and self._between
         return {
             "env_steps": self.env_steps,
@@ -150,7 +147,7 @@ class Collector(Part):
         }
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        """Continue the episodes under way, or say which begin anew."""
+        """Continue the running episodes, or say which begin anew."""
         self.env_steps, self.capturable = int(state["env_steps"]), bool(state["capturable"])
         # New seeds: an environment that cannot go on must not repeat the episodes of the start.
         num_envs = self.envs.num_envs
@@ -171,7 +168,7 @@ class Collector(Part):
         return [f"the state of environments ({which}) could not be restored: their episodes start anew"]
 
     def rollback_point(self) -> Callable[[], None]:
-        """Environments cannot go back: they stay where they are, and are not saved."""
+        """Environments cannot go back: they stay as they are, and are not saved."""
         env_steps = self.env_steps
 
         def put_back() -> None:
@@ -189,14 +186,15 @@ class Collector(Part):
         self._begin_anew(np.ones(self.envs.num_envs, bool))
 
     def _begin_anew(self, rows: Array) -> None:
-        """Episodes of these environments [N] bool began at a reset, whatever was under way there."""
+        """Episodes of these environments [N] bool began at a reset, without an end of those before."""
         self.agent.forget(rows)
         if self.starts is not None:
             self.starts.begun(rows)
 
 
-def _keep_told(out: Rollout, t: int, step: Step) -> None:
-    """What the environments told besides rewards, where somebody asked for it."""
+def _write_step(out: Rollout, t: int, step: Step) -> None:
+    out.rewards[t], out.valid[t] = step.rewards, step.valid
+    out.terminated[t], out.truncated[t] = step.terminated, step.truncated
     if out.components is not None:
         out.components[t] = step.components
     if out.watched is not None:
@@ -204,7 +202,7 @@ def _keep_told(out: Rollout, t: int, step: Step) -> None:
 
 
 def _discard(out: Rollout, t: int, cut: Array) -> None:
-    """Steps of an episode that a fault cut in step `t` are not learned from: what followed is not known."""
+    """Mark the steps of an episode that a fault cut in step `t` as not valid: their future is unknown."""
     for row in np.flatnonzero(cut).tolist():
         ended = np.flatnonzero(out.done[:t, row])
         out.valid[ended[-1] + 1 if len(ended) else 0 : t + 1, row] = False

@@ -1,4 +1,4 @@
-"""Credit: what each step of a rollout is worth to the policy, and what its value should have been.
+"""Credit: advantages and value targets of each step of a rollout.
 
 An algorithm gives credit with one pure function of a rollout; statistics, tables and the search for bad
 numbers call the same function. Rewards may come in several streams: the task's own and those of bonuses. The
@@ -11,14 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gymsolve.experience.learning import explained_variance, flatten
-from gymsolve.experience.returns import (
-    endless_gae,
-    finished,
-    gae,
-    monte_carlo,
-    standardize,
-    standardize_each,
-)
+from gymsolve.experience.returns import endless_gae, finished, gae, monte_carlo, standardize, standardize_each
 from gymsolve.experience.rollout import Rollout, Stream
 from gymsolve.settings.config import A2CConfig, PPOConfig, ReinforceConfig
 from gymsolve.settings.schedules import Progress
@@ -29,31 +22,31 @@ TASK = "task"
 
 
 class Credited(NamedTuple):
-    """The steps that are learned from, flat."""
+    """The steps that an update uses, flat."""
 
     advantages: Array  # [B]
-    returns: Array  # [B] what the values should have been
-    values: Array  # [B] what they were
+    returns: Array  # [B] value targets
+    values: Array  # [B] predictions at the time of collection
     tasks: Array | None = None  # [B] numbers of their tasks; None where there is one
     paid: bool = True
-    """Whether any step of the rollout was rewarded."""
+    """True if any step of the rollout was rewarded."""
 
     def explained_variance(self) -> float:
-        """Without a reward, targets are what the values say of each other, and vary next to nothing: NaN."""
+        """NaN without a reward: targets then follow from the values alone, and hardly vary."""
         return explained_variance(self.values, self.returns) if self.paid else float("nan")
 
 
 @dataclass(frozen=True)
 class Credit:
-    """Credit by step [T, N]; `rows` says which steps the algorithm learns from."""
+    """Credit by step [T, N]; `rows` are the steps that the algorithm uses."""
 
     rows: Array  # [T, N] bool
     advantages: Array  # [T, N] of all streams, before they are normalised
-    targets: dict[str, Array]  # [T, N] by stream: what the values should have been
+    targets: dict[str, Array]  # [T, N] value targets by stream
     mean_return: float | None = None
     """The running baseline after this rollout; None for an algorithm without one."""
     by_task: bool = False
-    """Are advantages normalised within each task?"""
+    """True if advantages are normalised within each task."""
 
     def flat(self, rollout: Rollout, *, normalized: str) -> Credited:
         """The rows that a loss is computed from; `normalized` by `rollout`, by `task`, or by neither."""
@@ -78,9 +71,8 @@ def actor_critic_credit(rollout: Rollout, config: PPOConfig | A2CConfig, progres
     gamma, gae_lambda = config.gamma.at(progress), config.gae_lambda.at(progress)
     ends = rollout.terminated, rollout.truncated
     values = rollout.values, rollout.next_values
-    advantages: Array = gae(rollout.rewards, *values, *ends, gamma=gamma, gae_lambda=gae_lambda).astype(
-        np.float32
-    )
+    exact = gae(rollout.rewards, *values, *ends, gamma=gamma, gae_lambda=gae_lambda)
+    advantages: Array = exact.astype(np.float32)
     targets = {TASK: advantages + rollout.values}
     for name, stream in rollout.streams.items():
         more = stream_advantages(rollout, stream, gae_lambda)
@@ -92,23 +84,22 @@ def actor_critic_credit(rollout: Rollout, config: PPOConfig | A2CConfig, progres
 def stream_advantages(rollout: Rollout, stream: Stream, gae_lambda: float) -> Array:
     """Generalised advantages of one stream, before they are weighed.
 
-    One that is not episodic goes on across ends, and through rows that a backend spent on a reset as if they
-    were not there.
+    A stream that is not episodic goes on across ends, and skips rows that a backend spent on a reset.
     """
-    found, gamma = (stream.rewards, stream.values, stream.next_values), stream.gamma
+    values, gamma = (stream.rewards, stream.values, stream.next_values), stream.gamma
     if stream.episodic:
         ends = rollout.terminated, rollout.truncated
-        return gae(*found, *ends, gamma=gamma, gae_lambda=gae_lambda).astype(np.float32)
-    return endless_gae(*found, rollout.valid, gamma=gamma, gae_lambda=gae_lambda).astype(np.float32)
+        return gae(*values, *ends, gamma=gamma, gae_lambda=gae_lambda).astype(np.float32)
+    return endless_gae(*values, rollout.valid, gamma=gamma, gae_lambda=gae_lambda).astype(np.float32)
 
 
 def monte_carlo_credit(
     rollout: Rollout, config: ReinforceConfig, progress: Progress, mean_return: float | None
 ) -> Credit:
-    """REINFORCE's weights: what followed an action, or its whole episode, against a baseline.
+    """REINFORCE's weights: returns from each step on, or of its whole episode, minus a baseline.
 
-    Only steps whose episode ended inside the rollout are learned from. `mean_return` is the running baseline
-    before this rollout.
+    Only steps whose episode ended inside the rollout are used. `mean_return` is the running baseline before
+    this rollout.
     """
     gamma = config.gamma.at(progress)
     rows = finished(rollout.terminated, rollout.truncated) & rollout.valid
@@ -133,7 +124,7 @@ def _rewards_to_go(
     if config.baseline == "value":
         tails = rollout.next_values
     elif config.baseline == "mean" and mean_return is not None and gamma < 1.0:
-        # Undiscounted, an estimate that feeds on itself would grow without bound.
+        # Without a discount, an estimate that feeds on itself would grow without bound.
         tails = np.full_like(rollout.values, mean_return)
     return monte_carlo(rollout.rewards, tails, rollout.terminated, rollout.truncated, gamma=gamma)
 

@@ -15,13 +15,13 @@ class EpisodeWindow(Part):
     """The most recent episodes and how many there were in all."""
 
     def __init__(self, size: int = 100, tasks: Iterable[str] = ()) -> None:
-        """Of several `tasks`, each has a window of its own besides."""
+        """Each of several `tasks` has a window of its own besides."""
         self.tasks = {name: EpisodeWindow(size) for name in tasks}
         self.recent: deque[Episode] = deque(maxlen=size)
         self.total = 0
         self.best = -np.inf
         self._measured: dict[str, float] | None = None
-        """Kept until another episode ends: a record is made after every update, however short."""
+        """Kept until another episode ends, since a record is made after every update."""
 
     def add(self, episodes: Iterable[Episode]) -> None:
         for episode in episodes:
@@ -35,26 +35,26 @@ class EpisodeWindow(Part):
             self.best = max(self.best, episode.raw_return)
 
     def forget(self) -> None:
-        """Begin anew, because episodes are others from now on; how many there were is still known."""
-        for one in (self, *self.tasks.values()):
-            one.recent.clear()
-            one.best, one._measured = -np.inf, None
+        """Drop all episodes but their count, since later ones are of another kind."""
+        for window in (self, *self.tasks.values()):
+            window.recent.clear()
+            window.best, window._measured = -np.inf, None
 
     @property
     def mean_return(self) -> float | None:
         """Mean raw return over the window; None before the first episode ends."""
         return self._mean(lambda episode: episode.raw_return)
 
-    def _mean(self, told: Callable[[Episode], float | None]) -> float | None:
-        """Mean of what the episodes tell; None where none of them does.
+    def _mean(self, measure: Callable[[Episode], float | None]) -> float | None:
+        """Mean of a measure over the episodes that have it; None where none does.
 
-        Several tasks count alike, however long their episodes last, and there is no mean before each has one:
-        it would be that of the quick ones, and fall when the others join.
+        Several tasks count alike, however long their episodes last. There is no mean before each task has
+        one: it would be that of tasks with short episodes.
         """
         if self.tasks:
-            means = [mean for one in self.tasks.values() if (mean := one._mean(told)) is not None]
+            means = [mean for window in self.tasks.values() if (mean := window._mean(measure)) is not None]
             return float(np.mean(means)) if len(means) == len(self.tasks) else None
-        values = [value for episode in self.recent if (value := told(episode)) is not None]
+        values = [value for episode in self.recent if (value := measure(episode)) is not None]
         return float(np.mean(values)) if values else None
 
     @property
@@ -63,7 +63,7 @@ class EpisodeWindow(Part):
         return float(np.mean([e.length for e in self.recent])) if self.recent else None
 
     def metrics(self) -> dict[str, float]:
-        """What is worth logging; how many there were alone, where none has ended yet or all are forgotten."""
+        """Metrics by name; only the number of episodes where the window is empty."""
         if not self.recent:
             return {"rollout/episodes": float(self.total)}
         if self._measured is None:
@@ -89,7 +89,7 @@ class EpisodeWindow(Part):
             "rollout/truncated_share": sum(truncated) / len(raw),
         }
         if self.tasks:
-            del measured["rollout/ep_rew_mean"]  # of all episodes, however many of them a task has
+            del measured["rollout/ep_rew_mean"]  # it weighs tasks by their number of episodes
             measured |= self._by_task()
         averages = {
             "rollout/ep_rew_mean": self.mean_return if self.tasks else None,
@@ -99,24 +99,23 @@ class EpisodeWindow(Part):
         return measured | {name: value for name, value in averages.items() if value is not None}
 
     def _by_task(self) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for name, one in self.tasks.items():
-            if one.mean_return is not None and one.mean_length is not None:
-                found |= {f"task_return/{name}": one.mean_return, f"task_length/{name}": one.mean_length}
-            found[f"task_episodes/{name}"] = float(one.total)
-            if (rate := one._mean(lambda e: e.success)) is not None:
-                found[f"task_success/{name}"] = rate
-        return found
+        metrics: dict[str, float] = {}
+        for name, window in self.tasks.items():
+            if window.mean_return is not None and window.mean_length is not None:
+                metrics |= {
+                    f"task_return/{name}": window.mean_return,
+                    f"task_length/{name}": window.mean_length,
+                }
+            metrics[f"task_episodes/{name}"] = float(window.total)
+            if (rate := window._mean(lambda e: e.success)) is not None:
+                metrics[f"task_success/{name}"] = rate
+        return metrics
 
     def state(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "recent": [list(e) for e in self.recent],
-            "total": self.total,
-            "best": self.best if self.best > -np.inf else None,
-        }
-        return found | (
-            {"tasks": {name: one.state() for name, one in self.tasks.items()}} if self.tasks else {}
-        )
+        best = self.best if self.best > -np.inf else None
+        own = {"recent": [list(e) for e in self.recent], "total": self.total, "best": best}
+        tasks = {name: window.state() for name, window in self.tasks.items()}
+        return own | {"tasks": tasks} if tasks else own
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         self.recent = deque((Episode(*e) for e in state["recent"]), maxlen=self.recent.maxlen)
@@ -126,6 +125,6 @@ class EpisodeWindow(Part):
             if name in self.tasks:
                 self.tasks[name].load({}, saved)
         self._measured = None
-        self.metrics()  # what cannot be measured is no episode: noticed here, rather than while training
+        self.metrics()  # a damaged episode raises here, not while training
         self._measured = None
         return []

@@ -23,14 +23,14 @@ class FrameStore:
         self.shape, self.dtype, self.stacked = shape, np.dtype(dtype), stacked
         self._frames: list[dict[int, bytes]] = [{} for _ in range(num_envs)]
         self.newest: list[Array | None] = [None] * num_envs
-        """The stack [k, C·H·W] that was put last in each environment; replaced, never changed."""
+        """The newest stack [k, C·H·W] of each environment; replaced, never changed."""
         self.numbers = np.zeros((num_envs, stacked), np.int64)  # of that stack
         self.following = np.zeros(num_envs, np.int64)  # the number of the next new frame
         self._lowest = np.zeros(num_envs, np.int64)  # frames below are gone
         self._dropped: list[tuple[int, int, bytes]] = []  # since the newest rollback point
 
     def put(self, env: int, picture: Array) -> Array:
-        """The numbers [k] of a picture [k·C, H, W] that follows the one before; new frames are stored."""
+        """The numbers [k] of a picture [k·C, H, W] that follows the newest one; new frames are stored."""
         stack = picture.reshape(self.stacked, -1)
         before = self.newest[env]
         numbers: Array = self.numbers[env].copy()
@@ -85,7 +85,7 @@ class FrameStore:
         self._frames[env][number] = data
 
     def continue_from(self, pictures: Array, numbers: Array, following: Array) -> None:
-        """The newest pictures [N, k·C, H, W], their numbers [N, k], and the numbers [N] of new frames."""
+        """Continue from the newest pictures [N, k·C, H, W], their numbers [N, k] and the next numbers [N]."""
         self.numbers, self.following = numbers.copy(), following.copy()
         for env, stack in enumerate(pictures.reshape(*numbers.shape, -1)):
             self.newest[env] = stack.copy()
@@ -94,11 +94,11 @@ class FrameStore:
 
     def newest_pictures(self) -> Array:
         """The pictures [N, k·C, H, W] that were put last."""
-        stacks = [np.zeros_like(self.newest[0]) if one is None else one for one in self.newest]
+        stacks = [np.zeros_like(self.newest[0]) if stack is None else stack for stack in self.newest]
         return np.stack(stacks).reshape(len(stacks), *self.shape)
 
     def rollback_point(self) -> Callable[[], None]:
-        """A function that restores the frames of now; only the newest one may be called."""
+        """A function that restores the present frames; only the newest one may be called."""
         kept = list(self.newest), self.numbers.copy(), self.following.copy(), self._lowest.copy()
         self._dropped = []
 

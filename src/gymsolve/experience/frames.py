@@ -1,8 +1,8 @@
 """Stacked pictures in which every frame is stored once.
 
 A stack of k frames shares k − 1 of them with the stack before it. So a rollout keeps one pool of frames and,
-for every step, which of them its stack consists of. Nothing is assumed about how environments stack: frames
-that differ from those of the step before, as at the start of an episode, go into the pool too.
+for every step, the places of its frames in the pool. Frames are compared, so any way of stacking works: those
+that differ from the step before, as at the start of an episode, go into the pool too.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ class Frames:
         return self._pool[: self._filled]
 
     def __setitem__(self, t: int, stacks: Array) -> None:
-        """The stacks [N, k·C, H, W] of a step; those of the steps before it must be there."""
+        """Store the stacks [N, k·C, H, W] of a step; those of the steps before it must be there."""
         seen = stacks.reshape(*self.numbers.shape[1:], self._size)  # [N, k, C·H·W]
         older = seen[:, :-1]
         if t == 0:
@@ -70,5 +70,5 @@ class Frames:
 
 
 def take_rows(stored: Array | Frames, rows: Array) -> Array:
-    """[T, N, …] → [B, …]: what is at positions among the flattened steps."""
+    """[T, N, …] → [B, …]: the entries at positions among the flattened steps."""
     return stored.take(rows) if isinstance(stored, Frames) else stored.reshape(-1, *stored.shape[2:])[rows]

@@ -1,4 +1,4 @@
-"""The contract between training and whatever learns: policies, optimizers and learners.
+"""The contract between training and learners, with their policies and optimizers.
 
 A learner owns its networks and optimizers, and turns rollouts into better weights. It knows no environment,
 run or logger. Learners on torch are in `algos/`, those of the NumPy engine in `fast/`. The defaults here are
@@ -24,7 +24,7 @@ class Policy(Actor, Protocol):
 
     @property
     def memory_inputs(self) -> int:
-        """How many of the last columns of memory are inputs: the action and the reward of the last step."""
+        """The number of last columns of memory that are inputs: action and reward of the last step."""
 
     def greedy(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Array:
         """The likeliest actions [N, A], by default at the start of an episode."""
@@ -32,7 +32,7 @@ class Policy(Actor, Protocol):
     def consider(
         self, obs: Obs, masks: Array | None, actions: Array, memory: Array | None = None
     ) -> Considered:
-        """Distributions, values, and log-probabilities of the actions [B, A]; nobody learns here."""
+        """Distributions, values, and log-probabilities of the actions [B, A], without gradients."""
 
     def arrays(self) -> dict[str, Array]:
         """Weights and statistics by name."""
@@ -41,10 +41,10 @@ class Policy(Actor, Protocol):
         """Copy what fits by name and shape; say in sentences what did not."""
 
     def metadata(self) -> dict[str, str]:
-        """What else is needed to rebuild the policy."""
+        """Spaces and settings, which a file needs besides the arrays to rebuild the policy."""
 
     def rollback_point(self) -> Callable[[], None]:
-        """A function that restores the statistics of now; the optimizer does so for the weights."""
+        """A function that restores the present statistics; the optimizer does so for the weights."""
 
     def checksum(self) -> float:
         """The sum of all weights: not finite as soon as one of them is not."""
@@ -56,7 +56,7 @@ class Policy(Actor, Protocol):
         """Log standard deviations [A] of a box's actions; None for categories."""
 
     def seen(self, obs: Obs) -> dict[str, Array]:
-        """Observations [B, …] as the network takes them: numbers [B, size] by entry, without categories."""
+        """Inputs of the network for observations [B, …]: numbers [B, size] by entry, without categories."""
 
     def hidden(self, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
         """The output [B, units] of every hidden layer after its activation, by the activation's name."""
@@ -66,16 +66,16 @@ class Optimizer(Part, Protocol):
     """Owns the moments and the newest gradient; its `rollback_point` covers the weights too."""
 
     names: tuple[str, ...]
-    """Names of the parameters that it steps, in their order."""
+    """Names of its parameters, in order."""
 
     def weights(self) -> Array:
         """A copy of all trainable numbers, as one array."""
 
     def gradients(self, groups: Sequence[str]) -> dict[str, list[Array]]:
-        """The newest gradient, before clipping, in pieces by the group that each parameter belongs to."""
+        """The newest gradient, before clipping, in pieces by the group of each parameter."""
 
     def group_norms(self, groups: Sequence[str]) -> dict[str, float]:
-        """Length of the newest gradient, before clipping, by the group that each parameter belongs to."""
+        """Length of the newest gradient, before clipping, by the group of each parameter."""
 
 
 class Learner(Part):
@@ -86,9 +86,9 @@ class Learner(Part):
     optimizer: Any
     """The only optimizer, unless `optimizers` says otherwise."""
     newest: Credit | None = None
-    """The credit that the newest update learned from; None where there was none."""
+    """The credit of the newest update; None where there was none."""
     keeps_ends = False
-    """Does it learn from successors, so that rollouts must keep the true last observations of episodes?"""
+    """True if it learns from successors, so that rollouts must keep the last observations of episodes."""
 
     @property
     def optimizers(self) -> Mapping[str, Optimizer]:
@@ -106,11 +106,11 @@ class Learner(Part):
         return {}
 
     def prepare(self, progress: Progress) -> None:
-        """Called before each rollout: set what the policy acts with, such as ε."""
+        """Called before each rollout: set parameters of acting, such as ε."""
         return
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit | None:
-        """What each step is worth to the policy, and what its value should have been; changes nothing.
+        """Advantages and value targets of each step; changes nothing.
 
         None where the algorithm gives no credit by step: then statistics by step are left out.
         """

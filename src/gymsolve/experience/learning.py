@@ -1,4 +1,4 @@
-"""What every engine computes the same way before and after its gradients: rows, rates, measures."""
+"""Computations that both engines share before and after their gradients: rows, rates, measures."""
 
 import numpy as np
 

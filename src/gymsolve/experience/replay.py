@@ -1,7 +1,7 @@
-"""The replay buffer: the last steps of all environments, to be learned from again and again.
+"""The replay buffer: the last steps of all environments, to learn from repeatedly.
 
 It takes its shape from the first rollout. `sample` draws positions, `take` gives the steps there. Its state
-is too large to be written at every checkpoint: files of their own hold stretches of it (`replay_files.py`).
+is too large to be written at every checkpoint: files of its own hold stretches of it (`replay_files.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -25,10 +25,10 @@ class ReplayBuffer(Part):
     def __init__(self, spec: EnvSpec, size: int, name: str = "replay") -> None:
         self._spec, self._size, self.name = spec, size, name
         self.transitions = 0
-        """Steps that can be learned from, counted over the whole run."""
+        """Valid steps that were added over the whole run."""
         self.ring: Ring | None = None
         self._segments: list[str] = []
-        """Names of the files that were written of this state, oldest first."""
+        """Names of the files of this state, oldest first."""
 
     def __len__(self) -> int:
         return 0 if self.ring is None else int(np.count_nonzero(self.ring.columns["valid"]))
@@ -51,7 +51,7 @@ class ReplayBuffer(Part):
         return Ring(self._spec, max(1, self._size // num_envs), num_envs, stacks, first)
 
     def sample(self, count: int, rng: np.random.Generator) -> Array:
-        """Positions [count] of steps, each drawn uniformly among those that can be learned from."""
+        """Positions [count] of steps, each drawn uniformly among the valid ones."""
         ring = self._require_ring()
         filled = (ring.added - ring.oldest) * ring.num_envs
         valid = ring.columns["valid"].reshape(-1)
@@ -103,15 +103,15 @@ class ReplayBuffer(Part):
     # ------------------------------------------------------------------------------ state
 
     def arrays(self) -> dict[str, Array]:
-        """What follows the newest step, which no file has."""
+        """The successors of the newest step, which no file has."""
         ring = self.ring
         if ring is None:
             return {}
-        found = {f"after/{key}": rows for key, rows in ring.after.items()}
+        arrays = {f"after/{key}": rows for key, rows in ring.after.items()}
         for key, store in ring.stores.items():
-            found[f"after/{key}"] = store.newest_pictures()
-            found[f"numbers/{key}"], found[f"following/{key}"] = store.numbers, store.following
-        return found if ring.after_masks is None else found | {"after_masks": ring.after_masks}
+            arrays[f"after/{key}"] = store.newest_pictures()
+            arrays[f"numbers/{key}"], arrays[f"following/{key}"] = store.numbers, store.following
+        return arrays if ring.after_masks is None else arrays | {"after_masks": ring.after_masks}
 
     def state(self) -> dict[str, Any]:
         ring = self.ring
@@ -137,15 +137,15 @@ class ReplayBuffer(Part):
         ring.first = ring.oldest  # where the buffer has become smaller
         for key in self._spec.obs:
             if key in ring.stores:
-                shown = arrays[f"after/{key}"], arrays[f"numbers/{key}"], arrays[f"following/{key}"]
-                ring.stores[key].continue_from(*shown)
+                newest = arrays[f"after/{key}"], arrays[f"numbers/{key}"], arrays[f"following/{key}"]
+                ring.stores[key].continue_from(*newest)
             else:
                 ring.after[key] = arrays[f"after/{key}"]
         ring.after_masks = arrays.get("after_masks")
         return []
 
     def write_files(self, folder: Path) -> list[str]:
-        """Write the steps that no file has yet; the names of all files that hold steps of the ring."""
+        """Write the steps that no file has yet; returns the names of all files with steps of the ring."""
         ring = self.ring
         if ring is None:
             return []

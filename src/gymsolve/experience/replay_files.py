@@ -1,8 +1,8 @@
-"""Files of a replay buffer: each holds a stretch of steps with everything that they refer to.
+"""Files of a replay buffer: each holds a stretch of steps with all frames and ends that they refer to.
 
 `replay-<first>-<last>-<digest>.bin` has the steps from number `first` up to, and without, `last`. Files are
-safetensors. They are never changed: what differs has another digest, so that a run which plays a stretch
-again keeps the files that its older checkpoints need.
+safetensors. They are never changed: other contents have another digest, so a run that repeats a stretch keeps
+the files of its older checkpoints.
 """
 
 import hashlib
@@ -72,13 +72,13 @@ def _frames(ring: Ring, key: str, rows: Array, envs: Array, last: Array | None) 
     data = [ring.stores[key].packed(env, number) for env, number in frames]
     return {
         f"frames/{key}/places": np.array(frames, np.int64).reshape(-1, 2),
-        f"frames/{key}/lengths": np.array([len(one) for one in data], np.int64),
+        f"frames/{key}/lengths": np.array([len(frame) for frame in data], np.int64),
         f"frames/{key}/bytes": np.frombuffer(b"".join(data), np.uint8),
     }
 
 
 def load_segment(ring: Ring, path: Path) -> None:
-    """Put the steps of a file back, as far as the ring still has room for them."""
+    """Load the steps of a file, as far as the ring still has room for them."""
     arrays, _ = unpack(read_file(path))
     start, stop = read_span(path.name)
     steps = np.arange(start, stop)

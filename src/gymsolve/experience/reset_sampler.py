@@ -1,7 +1,7 @@
-"""Episodes that begin elsewhere than at a reset: the seam between the collector and an archive of places.
+"""The interface by which an archive lets episodes begin elsewhere than at a reset.
 
-The collector asks before each rollout and after each step whether environments were put somewhere else. It is
-the archive that decides, that jumps, and that remembers where everybody came from.
+The collector calls it before each rollout and after each step. The archive decides which environments jump,
+puts them there, and keeps how each place was reached.
 """
 
 from collections.abc import Mapping
@@ -19,20 +19,20 @@ class Relocated(NamedTuple):
     masks: Array | None
     rows: Array  # [N] bool, those that were moved
     prefixes: Mapping[int, Prefix]
-    """The last steps of how others got there, for a policy that remembers; none for a reset."""
+    """The last steps that led to each place, for a recurrent policy; none for a reset."""
 
 
 class ResetSampler(Protocol):
     """Decides where episodes begin."""
 
     def before(self, obs: Obs) -> Relocated | None:
-        """A rollout begins with `obs` [N, …]: which environments leave their episodes for another place?"""
+        """Abandon episodes before a rollout that begins with `obs` [N, …]; None if all go on."""
         ...
 
     def after(self, t: int, step: Step) -> Relocated | None:
-        """A step was taken: which environments whose episode ended begin elsewhere?"""
+        """Choose where the episodes begin that follow those which ended in a step; None: all at resets."""
         ...
 
     def begun(self, rows: Array) -> None:
-        """Episodes of these environments [N] bool begin anew at a reset, whatever was under way there."""
+        """Episodes of these environments [N] bool began at a reset, without an end of those before."""
         ...

@@ -1,8 +1,8 @@
 """Advantages and returns. Works on [T], [T, N] or any shape with time first.
 
-`terminated` ends the future: nothing after it counts. `truncated` only ends the recording: the
-future is `next_values`, the value of the true last observation. Neither lets anything flow across
-the reset that follows.
+`terminated` ends the future: nothing after it counts. `truncated` only ends the recording: `next_values`, the
+value of the true last observation, stands for the future. Neither lets anything flow across the reset that
+follows.
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ def endless_gae(
 ) -> Array:
     """Generalised advantage estimates that no end of an episode cuts.
 
-    `next_values` are those of the next valid row. What lies beyond a row that is not valid passes through it.
+    `next_values` are those of the next valid row; rows that are not valid are skipped.
     """
     advantages = (rewards + gamma * next_values - values).astype(np.float64)
     future: Array = np.zeros(rewards.shape[1:])
@@ -55,17 +55,12 @@ def _rows(array: Array) -> Array:
 
 
 def monte_carlo(
-    rewards: Array,
-    tail_values: Array,
-    terminated: Array,
-    truncated: Array,
-    *,
-    gamma: float,
+    rewards: Array, tail_values: Array, terminated: Array, truncated: Array, *, gamma: float
 ) -> Array:
     """Discounted sums of the rewards up to the episode's end.
 
-    Where an episode was cut, by a time limit or by the rollout's last step, `tail_values` stands for
-    what was not seen; give zeros only if nothing is known about it (see `finished`).
+    Where an episode was cut, by a time limit or by the rollout's last step, `tail_values` estimates the rest;
+    give zeros only if nothing is known about it (see `finished`).
     """
     cut = truncated & ~terminated
     returns = np.empty(rewards.shape, np.result_type(rewards, tail_values, np.float32))
@@ -86,7 +81,7 @@ def finished(terminated: Array, truncated: Array) -> Array:
 
 def standardize(values: Array) -> Array:
     """Zero mean, unit spread; one number alone, or equal ones, become zeros."""
-    # In double: the rounding error of a float32 mean is as large as the 1e-8 that should tame it.
+    # In double: the rounding error of a float32 mean is as large as 1e-8.
     exact = values.astype(np.float64)
     scaled: Array = (exact - exact.mean()) / (exact.std() + 1e-8)
     return scaled.astype(values.dtype)
@@ -94,8 +89,8 @@ def standardize(values: Array) -> Array:
 
 def standardize_each(values: Array, tasks: Array) -> Array:
     """Zero mean and unit spread among the rows of each task: `values` [B], `tasks` [B]."""
-    found = np.empty_like(values)
+    scaled = np.empty_like(values)
     for task in np.unique(tasks):
         mine = tasks == task
-        found[mine] = standardize(values[mine])
-    return found
+        scaled[mine] = standardize(values[mine])
+    return scaled

@@ -1,8 +1,8 @@
-"""A ring of vector steps [capacity, N], and what followed each of them.
+"""A ring of vector steps [capacity, N] with their successors.
 
-Plain observations are arrays; pictures are compressed frames (`frame_store.py`). What follows a step is the
-row after it, except where an episode ended or was abandoned: there the true last observation is kept apart.
-Rows that a backend spent on a reset are stored too, since others lead to them.
+Plain observations are arrays; pictures are compressed frames (`frame_store.py`). The successor of a step is
+the row after it, except where an episode ended or was abandoned: there the true last observation is stored
+separately. Rows that a backend spent on a reset are stored too, since they are successors of others.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ Ends = dict[int, dict[int, dict[str, Array]]]
 
 @dataclass
 class _Journal:
-    """What the newest changes have overwritten."""
+    """Rows and ends that the newest changes have overwritten."""
 
     rows: list[tuple[Array, dict[str, Array]]] = field(default_factory=list)
     ends: Ends = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Ring:
             dtype = np.int64 if key in stacks else entry.dtype
             self.columns[f"obs/{key}"] = np.zeros((capacity, num_envs, *shape), dtype)
         self.after: dict[str, Array] = {}
-        """What follows the newest step [N, …], but for pictures: those are the newest of their store."""
+        """Successors of the newest step [N, …], except pictures: those are the newest of their store."""
         self.after_masks: Array | None = None
         self.ends: Ends = {}
         self._journal: _Journal | None = None
@@ -60,7 +60,7 @@ class Ring:
     # ------------------------------------------------------------------------------ writing
 
     def add(self, rollout: Rollout) -> None:
-        """Store a rollout that has kept the true last observations."""
+        """Store a rollout that has the true last observations."""
         steps = rollout.vec_steps
         slots = (self.added + np.arange(steps)) % self.capacity
         if self._journal is not None:
@@ -77,7 +77,7 @@ class Ring:
         self.drop_unused_frames()
 
     def drop_unused_frames(self) -> None:
-        """Forget the frames that only overwritten steps had."""
+        """Drop the frames that only overwritten steps had."""
         for key, store in self.stores.items():
             store.drop_below(self.columns[f"obs/{key}"][self.oldest % self.capacity, :, 0])
 
@@ -94,8 +94,8 @@ class Ring:
         pictures = {key: rollout.obs[key] for key in self.stores}
         for t, slot in enumerate(slots.tolist()):
             for key, stored in pictures.items():
-                store, shown = self.stores[key], stored[t]
-                columns[f"obs/{key}"][slot] = [store.put(env, shown[env]) for env in range(self.num_envs)]
+                store, pixels = self.stores[key], stored[t]
+                columns[f"obs/{key}"][slot] = [store.put(env, pixels[env]) for env in range(self.num_envs)]
             for env in np.flatnonzero(rollout.done[t] & rollout.valid[t]).tolist():
                 last = {key: array[env] for key, array in rollout.final_obs[t].items()}
                 for key, store in self.stores.items():
@@ -114,7 +114,7 @@ class Ring:
         self.ends[step] = {**self.ends.get(step, {}), env: kept}
 
     def _abandon(self, anew: Sequence[int]) -> None:
-        """Episodes that nobody will finish stop at the newest step, as if a time limit had cut them."""
+        """Cut abandoned episodes at the newest step, as a time limit would."""
         if self.added == self.first:
             return
         step = self.added - 1
@@ -129,43 +129,43 @@ class Ring:
 
     def obs(self, slots: Array, envs: Array) -> Obs:
         """The observations [B, …] that steps began with."""
-        found: Obs = {}
+        obs: Obs = {}
         for key in self.spec.obs:
             rows = self.columns[f"obs/{key}"][slots, envs]
-            found[key] = self.stores[key].read(envs, rows) if key in self.stores else rows
-        return found
+            obs[key] = self.stores[key].read(envs, rows) if key in self.stores else rows
+        return obs
 
     def successors(self, slots: Array, envs: Array) -> tuple[Obs, Array | None]:
-        """The true observations after steps [B], and which actions were legal then.
+        """The true observations after steps [B], and the masks of legal actions there.
 
-        Environments do not tell which actions are legal in the last observation of an episode: all are that
-        the recipe allows.
+        Environments give no mask for the last observation of an episode: there all actions that the recipe
+        allows are legal.
         """
         following = (slots + 1) % self.capacity
         at_newest = np.flatnonzero(slots == (self.added - 1) % self.capacity)
         ended = np.flatnonzero(self.columns["stops"][slots, envs])
         steps = self.oldest + (slots - self.oldest) % self.capacity
         last = [self.ends[int(steps[row])][int(envs[row])] for row in ended.tolist()]
-        found: Obs = {}
+        obs: Obs = {}
         for key in self.spec.obs:
             store = self.stores.get(key)
             rows = self.columns[f"obs/{key}"][following, envs]
             rows[at_newest] = (self.after[key] if store is None else store.numbers)[envs[at_newest]]
-            for row, shown in zip(ended.tolist(), last, strict=True):
-                rows[row] = shown[key]
-            found[key] = rows if store is None else store.read(envs, rows)
+            for row, end in zip(ended.tolist(), last, strict=True):
+                rows[row] = end[key]
+            obs[key] = rows if store is None else store.read(envs, rows)
         if "masks" not in self.columns:
-            return found, None
+            return obs, None
         masks = self.columns["masks"][following, envs]
         always = self.spec.legal or (True,) * self.spec.action.mask_size
         masks[at_newest] = always if self.after_masks is None else self.after_masks[envs[at_newest]]
         masks[ended] = always
-        return found, masks
+        return obs, masks
 
     # ------------------------------------------------------------------------------ going back
 
     def rollback_point(self) -> Callable[[], None]:
-        """A function that restores the ring of now; only the newest one may be called."""
+        """A function that restores the present ring; only the newest one may be called."""
         journal = self._journal = _Journal()
         added, after, after_masks = self.added, self.after, self.after_masks
         frames = [store.rollback_point() for store in self.stores.values()]
@@ -190,7 +190,7 @@ class Ring:
 
 
 def _columns(spec: EnvSpec, size: tuple[int, int]) -> dict[str, Array]:
-    """What is stored of every step besides observations."""
+    """Columns of every step besides observations."""
     nvec = spec.action.nvec
     columns = {
         "actions": np.zeros((*size, spec.action.size), np.min_scalar_type(max(nvec) - 1) if nvec else "f4"),

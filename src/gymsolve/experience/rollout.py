@@ -1,7 +1,7 @@
 """One rollout: what `num_envs` environments did during `num_steps` steps, time-major.
 
-The arrays are allocated once and overwritten by every collection; an algorithm must be done with a
-rollout before the next one starts.
+The arrays are allocated once and overwritten by every collection; an algorithm must be done with a rollout
+before the next one starts.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from gymsolve.spec import TASK_ENTRY, Array, EnvSpec, Obs
 
 @dataclass(slots=True)
 class Stream:
-    """One kind of reward, with everything that its advantages are computed from."""
+    """One kind of reward, with the values from which its advantages are computed."""
 
     rewards: Array  # [T, N]
     values: Array  # [T, N]
@@ -24,7 +24,7 @@ class Stream:
     weight: float = 1.0
     """Weight of its advantages in the sum that the policy learns from."""
     episodic: bool = True
-    """False counts the future beyond the end of an episode, as curiosity needs it."""
+    """False counts the future beyond the end of an episode, as for curiosity."""
 
 
 @dataclass(slots=True)
@@ -43,27 +43,27 @@ class Rollout:
     masks: Array | None  # [T, N, M] bool, legal choices
     components: Array | None = None  # [T, N, K] of rewards as the environment gave them, before scaling
     memory: Array | None = None  # [T, N, M] before each step; None without a recurrent cell
-    watched: Array | None = None  # [T, N, numbers] what bonuses are told of each step
+    watched: Array | None = None  # [T, N, numbers] for bonuses
     tasks: tuple[str, ...] = ()
     """Names of the tasks; empty where there is one."""
     streams: dict[str, Stream] = field(default_factory=dict)
     """Rewards besides the task's own, such as those of curiosity, each with a discount of its own."""
     final_obs: dict[int, Obs] = field(default_factory=dict)
     """The true last observations [N, …] by step, for steps in which episodes ended; other rows are unused.
-    They are kept where somebody asks for successors (`Collector.keeps_ends`)."""
+    They are kept only with `Collector.keeps_ends`."""
     last_obs: Obs = field(default_factory=dict)
-    """What the environments showed after the last step [N, …]."""
+    """Observations after the last step [N, …]."""
     last_masks: Array | None = None
     """Legal choices after the last step [N, M]."""
     episodes: list[Episode] = field(default_factory=list)
     anew: list[int] = field(default_factory=list)
-    """Environments that began another episode before the first step, without an end of the one before."""
+    """Environments whose previous episode was abandoned before this rollout."""
     faults: list[str] = field(default_factory=list)
-    """Sentences on what broke and was mended meanwhile, such as a worker that died."""
+    """Sentences on faults that were repaired, such as a worker that died."""
     cut_episodes: int = 0
-    """Number of episodes that these cut; they are not among `episodes`."""
+    """Number of episodes that faults cut; they are not among `episodes`."""
     bootstrapped: int = 0
-    """Number of truncated episodes whose last observation was valued."""
+    """Number of truncated episodes whose last observation got a value."""
     env_seconds: float = 0.0
     """Seconds spent in the environments' own steps."""
 
@@ -82,10 +82,10 @@ class Rollout:
 
     @property
     def task_numbers(self) -> Array | None:
-        """Which task each step is of [T, N]; None where there is one."""
-        found = self.obs[TASK_ENTRY] if self.tasks else None
-        assert not isinstance(found, Frames)
-        return found
+        """The number of each step's task [T, N]; None where there is one task."""
+        numbers = self.obs[TASK_ENTRY] if self.tasks else None
+        assert not isinstance(numbers, Frames)
+        return numbers
 
     @property
     def num_envs(self) -> int:

@@ -1,10 +1,9 @@
 """Cuts a rollout into sequences for a network with memory, and lays some of them side by side.
 
-A sequence is a stretch of one environment's steps that belongs to one episode. It begins where an episode
-begins, where a step before it is not learned from, or after the longest stretch that a gradient may flow
-through. What was remembered before its first step is in the rollout. Sequences differ in length, so a batch
-of them is padded, in a few tables of similar lengths; the padding comes after a sequence and so reaches none
-of its steps.
+A sequence is a stretch of one environment's steps in one episode. It begins where an episode begins, after a
+step that is not used, or after the longest stretch that a gradient may flow through. The rollout has the
+memory before its first step. Sequences differ in length, so a batch of them is padded, in a few tables of
+similar lengths; the padding comes after a sequence and does not affect its steps.
 """
 
 from typing import NamedTuple
@@ -14,8 +13,8 @@ import numpy as np
 from gymsolve.spec import Array
 
 _STEP, _TABLE = 4, 60
-"""What one more step and one more table cost, in cells: an LSTM of 64 takes 3 µs for a cell, 13 for
-a step with however many of them, and its call about 0.2 ms, forward and backward."""
+"""Costs of one more step and of one more table, in cells: an LSTM of 64 takes 3 µs for a cell, 13 for a step
+with any number of them, and its call about 0.2 ms, forward and backward."""
 
 
 class Layout(NamedTuple):
@@ -28,21 +27,21 @@ class Layout(NamedTuple):
 
     def place_all(self) -> Array | None:
         """Like `places`, for all rows in their own order."""
-        found = np.empty(len(self.rows), np.int64)
-        order = np.arange(len(found))
-        found[self.rows] = order if self.places is None else self.places
-        return None if self.places is None and (found == order).all() else found
+        places = np.empty(len(self.rows), np.int64)
+        order = np.arange(len(places))
+        places[self.rows] = order if self.places is None else self.places
+        return None if self.places is None and (places == order).all() else places
 
 
 class Sequences(NamedTuple):
-    """Rows of a rollout, sequence after sequence. Rows are counted among those that are learned from."""
+    """Rows of a rollout, sequence after sequence. Rows are counted among those that are used."""
 
     rows: Array  # [B]
     begins: Array  # [S] where in `rows` each sequence begins
     lengths: Array  # [S]
 
     def split(self, count: int, rng: np.random.Generator) -> list[Array]:
-        """All sequences in a new order, in `count` parts that have as many rows each as whole ones allow."""
+        """All sequences in a new order, in `count` parts with about equally many rows."""
         order = rng.permutation(len(self.begins))
         ends = np.cumsum(self.lengths[order])
         # The part in which the middle row of a sequence falls.
@@ -74,7 +73,7 @@ class Sequences(NamedTuple):
 
 
 def _fill_table(lengths: Array) -> int:
-    """How many of the sequences, the longest first, to put into one table before another one is cheaper."""
+    """The number of sequences, the longest first, that make the first table cheapest."""
     counts = np.arange(1, len(lengths) + 1)
     following = np.append(lengths[1:], 0)  # the longest of those that are left
     here = lengths[0] * (_STEP + counts)
@@ -89,7 +88,7 @@ def cut_sequences(rows: Array, done: Array, longest: int) -> Sequences:
     begins[1:] = done[:-1] | ~rows[:-1]
     since = time - np.maximum.accumulate(np.where(begins, time, 0), axis=0)  # steps of the stretch so far
     begins = rows & (since % longest == 0)
-    numbers = np.cumsum(rows).reshape(rows.shape) - 1  # of each row among those that are learned from
+    numbers = np.cumsum(rows).reshape(rows.shape) - 1  # of each row among those that are used
     chosen = rows.T  # environment after environment
     places = np.flatnonzero(begins.T[chosen])
     lengths = np.diff(places, append=np.count_nonzero(rows))

@@ -1,4 +1,4 @@
-"""What a rollout says about rewards, credit, observations and actions: pure functions, metrics by name.
+"""Statistics of rewards, credit, observations and actions of a rollout: pure functions, metrics by name.
 
 Rows that a backend spent on a reset count nowhere. Sums are in double precision, so that tests can compare
 them with their definitions.
@@ -19,11 +19,11 @@ from gymsolve.spec import ActionSpec, Array, Obs
 _FEWEST_ENDS = 8
 """Episodes that must end in a rollout before a correlation over them means anything."""
 _LARGE, _MOST_LARGE = 1024, 128
-"""An observation with more numbers than this is large; this many rows of large ones are looked at."""
+"""An observation with more numbers than this is large; this many rows of large ones are measured."""
 _MOST_FIRST = 64
-"""At most this many beginnings of episodes are looked at in a rollout."""
+"""At most this many beginnings of episodes are measured in a rollout."""
 _NEAR_BOUND = 0.99
-"""Share of half the action's range beyond which an action counts as being at its bound."""
+"""Share of half the action's range from which on an action counts as at its bound."""
 
 
 def describe(named: Mapping[str, Array]) -> dict[str, float]:
@@ -42,15 +42,15 @@ def describe(named: Mapping[str, Array]) -> dict[str, float]:
         "max": np.maximum.reduce(exact, axis=1),
         "p95abs": sizes[:, rank],
     }
-    found = {what: column.tolist() for what, column in columns.items()}
-    return {f"{name}_{what}": found[what][row] for row, name in enumerate(named) for what in found}
+    lists = {what: column.tolist() for what, column in columns.items()}
+    return {f"{name}_{what}": lists[what][row] for row, name in enumerate(named) for what in lists}
 
 
 def credit_statistics(rollout: Rollout, credit: Credit) -> dict[str, float]:
-    """Rewards and values as collected, advantages and value targets as the algorithm is about to use them."""
+    """Rewards and values as collected, advantages and value targets as the algorithm uses them."""
     if not rollout.valid.any():
         return {}
-    found = {
+    collected = {
         "rollout/reward": flatten(rollout.rewards, rollout.valid),
         "rollout/value": flatten(rollout.values, rollout.valid),
     }
@@ -60,8 +60,8 @@ def credit_statistics(rollout: Rollout, credit: Credit) -> dict[str, float]:
     }
     shares = _bonus_share(rollout, credit)
     if credit.rows is rollout.valid:
-        return describe(found | learned) | shares
-    return describe(found) | (describe(learned) if credit.rows.any() else {}) | shares
+        return describe(collected | learned) | shares
+    return describe(collected) | (describe(learned) if credit.rows.any() else {}) | shares
 
 
 def _bonus_share(rollout: Rollout, credit: Credit) -> dict[str, float]:
@@ -77,23 +77,20 @@ def _bonus_share(rollout: Rollout, credit: Credit) -> dict[str, float]:
 
 
 def component_statistics(rollout: Rollout, names: tuple[str, ...]) -> dict[str, float]:
-    """What each part of the reward paid per step, and its share in the sizes of all parts."""
+    """The mean of each part of the reward per step, and its share in the sizes of all parts."""
     if rollout.components is None:
         return {}
     paid = flatten(rollout.components, rollout.valid)  # [B, K]
-    found = {f"reward/{name}": value for name, value in zip(names, paid.mean(axis=0).tolist(), strict=True)}
+    metrics = {f"reward/{name}": value for name, value in zip(names, paid.mean(axis=0).tolist(), strict=True)}
     sizes = np.abs(paid).sum(axis=0)
     if sizes.sum() > 0.0:
         shares = (sizes / sizes.sum()).tolist()
-        found |= {f"reward_share/{name}": share for name, share in zip(names, shares, strict=True)}
-    return found
+        metrics |= {f"reward_share/{name}": share for name, share in zip(names, shares, strict=True)}
+    return metrics
 
 
 def task_statistics(rollout: Rollout, credit: Credit) -> dict[str, float]:
-    """Of several tasks: each one's share of the steps, and of the sizes of all advantages.
-
-    Advantages as they are normalised; a scale that all of them share changes no share.
-    """
+    """Each task's share of the steps, and of the sizes of all normalised advantages."""
     if not rollout.tasks or not credit.rows.any():
         return {}
     credited = credit.flat(rollout, normalized="task" if credit.by_task else "none")
@@ -103,23 +100,23 @@ def task_statistics(rollout: Rollout, credit: Credit) -> dict[str, float]:
     steps = np.bincount(credited.tasks, minlength=count) / len(sizes)  # [K]
     paid = np.bincount(credited.tasks, weights=sizes, minlength=count)  # [K]
     signal = paid / paid.sum() if paid.sum() > 0.0 else steps
-    found = {f"task_steps/{name}": share for name, share in zip(rollout.tasks, steps.tolist(), strict=True)}
-    return found | {
+    metrics = {f"task_steps/{name}": share for name, share in zip(rollout.tasks, steps.tolist(), strict=True)}
+    return metrics | {
         f"task_signal/{name}": share for name, share in zip(rollout.tasks, signal.tolist(), strict=True)
     }
 
 
 def episode_statistics(rollout: Rollout) -> dict[str, float]:
-    """How episodes ended: together or apart, foreseen or not, with their last observation or without."""
+    """How many episodes ended together, how well values foresaw ends, and how many ends had a value."""
     done = rollout.done & rollout.valid  # a fault cuts the episodes of a whole process at once
-    found = {
+    metrics = {
         "rollout/reset_synchrony": int(np.count_nonzero(done, axis=1).max()) / done.shape[1],
         "train/terminal_correlation": _terminal_correlation(rollout),
     }
     cut = int(np.count_nonzero(rollout.truncated))
     if cut:
-        found["rollout/bootstrapped_share"] = rollout.bootstrapped / cut
-    return found
+        metrics["rollout/bootstrapped_share"] = rollout.bootstrapped / cut
+    return metrics
 
 
 def _terminal_correlation(rollout: Rollout) -> float:
@@ -146,7 +143,7 @@ def mean_and_std(numbers: Array) -> tuple[float, float]:
 def observed_range(rollout: Rollout) -> tuple[Obs, float]:
     """Two rows with the smallest and the largest value of every element, and the share that did not vary.
 
-    Of entries as large as a picture, only some rows are looked at, evenly spread.
+    Of entries as large as a picture, only some rows are used, evenly spread.
     """
     ends: Obs = {}
     still = total = 0
@@ -161,7 +158,7 @@ def observed_range(rollout: Rollout) -> tuple[Obs, float]:
 
 
 def first_observations(rollout: Rollout) -> Obs | None:
-    """The observations with which episodes began in the rollout, before any action; None when none began."""
+    """The first observations of episodes that began in the rollout; None when none began."""
     valid = rollout.valid
     begun = np.zeros_like(valid)
     begun[1:] = valid[1:] & (rollout.done[:-1] | ~valid[:-1])  # a row spent on a reset may lie between
@@ -182,7 +179,7 @@ def typical_size(seen: Mapping[str, Array]) -> float | None:
 
 
 def sample_rows(rollout: Rollout, most: int) -> Array:
-    """Positions of at most `most` valid steps (two or more) among the flattened ones, evenly spread."""
+    """Positions of at most `most` (two or more) valid steps among the flattened ones, evenly spread."""
     valid = np.flatnonzero(rollout.valid)
     if len(valid) <= most:
         return valid
@@ -190,33 +187,33 @@ def sample_rows(rollout: Rollout, most: int) -> Array:
 
 
 def action_statistics(rollout: Rollout, action: ActionSpec) -> dict[str, float]:
-    """How often each choice was taken; for boxes how far actions went, and how often to the bounds."""
+    """Shares of the choices; for boxes mean, spread and the share of actions at the bounds."""
     chosen = flatten(rollout.actions, rollout.valid)  # [B, A]
     mean, std = mean_and_std(action.to_env(chosen))
-    found = {"action/mean": mean, "action/std": std}
+    metrics = {"action/mean": mean, "action/std": std}
     if action.nvec:
-        return found | _choices(chosen, action.nvec)
+        return metrics | _choices(chosen, action.nvec)
     if action.bounded:
         unit = np.tanh(chosen) if action.squash else chosen
         at_bound = np.count_nonzero(np.abs(unit) >= _NEAR_BOUND, axis=0)  # [A]
-        found["action/saturated_share"] = int(at_bound.max()) / len(chosen)
-    return found
+        metrics["action/saturated_share"] = int(at_bound.max()) / len(chosen)
+    return metrics
 
 
 def _choices(chosen: Array, nvec: tuple[int, ...]) -> dict[str, float]:
-    """Shares of the choices of each part; of several parts, the most one-sided has the largest share."""
+    """Shares of the choices of each part, and the largest share of any choice."""
     counts = [np.bincount(chosen[:, part], minlength=choices) for part, choices in enumerate(nvec)]
-    found = {"action/largest_share": max(float((part / len(chosen)).max()) for part in counts)}
+    metrics = {"action/largest_share": max(float((part / len(chosen)).max()) for part in counts)}
     # Too many parts have no ranges at all.
     for index, (part, ranges) in enumerate(zip(counts, choice_ranges(nvec), strict=False)):
         shares = np.add.reduceat(part, [choices.start for choices in ranges]) / len(chosen)
         names = [share_name(choices, None if len(nvec) == 1 else index) for choices in ranges]
-        found |= dict(zip(names, shares.tolist(), strict=True))
-    return found
+        metrics |= dict(zip(names, shares.tolist(), strict=True))
+    return metrics
 
 
 def largest_entropy(rollout: Rollout, action: ActionSpec) -> float | None:
-    """Entropy of a uniform policy over what was legal, on average over the steps; None for boxes."""
+    """Mean entropy of a uniform policy over the legal choices of each step; None for boxes."""
     if not action.nvec:
         return None
     if rollout.masks is None:

@@ -1,12 +1,12 @@
-"""Steps to learn from, wherever they come from: a replay buffer today, demonstrations and rollouts alike."""
+"""Steps of a replay buffer, to learn from."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from gymsolve.spec import Array, Obs
 
 
 class Steps(NamedTuple):
-    """Some steps [B, …]; None where something is unknown."""
+    """Some steps [B, …]; unknown columns are None."""
 
     obs: Obs
     actions: Array  # [B, A] as the policy emitted them
@@ -18,13 +18,3 @@ class Steps(NamedTuple):
     masks: Array | None = None  # [B, choices] legal actions
     next_masks: Array | None = None  # [B, choices]
     weights: Array | None = None  # [B] of each step in the loss; None weighs all alike
-
-
-class Source(Protocol):
-    """A store of steps."""
-
-    def __len__(self) -> int:
-        """Number of steps that can be learned from."""
-
-    def take(self, rows: Array) -> Steps:
-        """The steps at some positions of the store."""

@@ -1,7 +1,7 @@
-"""The observations of a rollout, each of them once, and which of them follow which.
+"""The observations of a rollout, each once, with the places of each step's beginning and end among them.
 
-Bonuses compute a number per observation and read it off for a step's beginning and for its end. A rollout
-holds beginnings only; what follows the last step, and what an episode ended with, is elsewhere.
+Bonuses compute a number per observation and use it for a step's beginning and for its end. A rollout stores
+the beginnings of steps, and separately the observations after the last step and at the ends of episodes.
 """
 
 import numpy as np
@@ -18,21 +18,17 @@ class Transitions:
         steps, envs = rollout.vec_steps, rollout.num_envs
         size = steps * envs
         self.here = np.arange(size).reshape(steps, envs)
-        """Where each step begins."""
+        """The place of each step's beginning."""
         last = size + np.arange(envs)  # [N] after the last step
         self.there = np.concatenate([self.here[1:], last[None]])
-        """Where each step leads: at the end of an episode to its true last observation."""
-        ends = self._known_ends()
+        """The place of each step's end: at the end of an episode its true last observation."""
+        ended = np.argwhere(rollout.done & rollout.valid).tolist()
+        ends = [(step, env) for step, env in ended if step in rollout.final_obs]
         for place, (step, env) in enumerate(ends):
             self.there[step, env] = size + envs + place
         self.onward = self._onward(last)
-        """Where the next valid step begins, be it in the next episode."""
+        """The place of the next valid step's beginning, also in the next episode."""
         self.rows = self._rows(size, ends)
-
-    def _known_ends(self) -> list[tuple[int, int]]:
-        rollout = self.rollout
-        ended = np.argwhere(rollout.done & rollout.valid).tolist()
-        return [(step, env) for step, env in ended if step in rollout.final_obs]
 
     def _onward(self, following: Array) -> Array:
         onward = np.empty_like(self.here)
@@ -43,16 +39,16 @@ class Transitions:
 
     def _rows(self, size: int, ends: list[tuple[int, int]]) -> Obs:
         rollout = self.rollout
-        found = rollout.seen(np.arange(size))
-        for key, rows in found.items():
+        observations = rollout.seen(np.arange(size))
+        for key, rows in observations.items():
             final = [rollout.final_obs[step][key][env] for step, env in ends]
             more = np.stack(final) if final else rows[:0]
-            found[key] = np.concatenate([rows, rollout.last_obs[key], more])
-        return found
+            observations[key] = np.concatenate([rows, rollout.last_obs[key], more])
+        return observations
 
     @property
     def valid(self) -> Array:
-        """Steps [T, N] that really happened."""
+        """Steps [T, N] that happened: no resets."""
         return self.rollout.valid
 
     def take(self, places: Array) -> Obs:

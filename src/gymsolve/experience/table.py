@@ -1,4 +1,4 @@
-"""A rollout as a table: one row per step, for people and for whatever shows episodes step by step."""
+"""A rollout as a table: one row per step, for people and for pages that show episodes step by step."""
 
 import math
 from collections.abc import Mapping
@@ -10,20 +10,15 @@ from gymsolve.experience.rollout import Rollout
 from gymsolve.spec import Array
 
 _WIDEST = 16
-"""The table leaves out observations with more numbers than this: nobody reads a picture in a table."""
+"""The table leaves out observations with more numbers than this, such as pictures."""
 
 
 def rollout_columns(
-    rollout: Rollout,
-    credit: Credit,
-    *,
-    most_rows: int | None = None,
-    more: Mapping[str, Array] | None = None,
+    rollout: Rollout, credit: Credit, *, most_rows: int | None = None, more: Mapping[str, Array] | None = None
 ) -> dict[str, Array]:
     """Columns by name, environment after environment; whole environments up to `most_rows`.
 
-    Rewards are the ones learned from; `return` is what the value should have been. `more` are further columns
-    [T, N].
+    Rewards are scaled as for learning; `return` is the value target. `more` are further columns [T, N].
     """
     steps, envs = rollout.rewards.shape
     columns = {
@@ -45,9 +40,9 @@ def rollout_columns(
             flat = np.asarray(stored).reshape(steps, envs, -1)  # [T, N, D]
             columns |= {f"{key}_{i}": flat[:, :, i] for i in range(flat.shape[2])}
     columns |= more or {}
-    shown = envs if most_rows is None else max(1, min(envs, most_rows // steps))
-    real = rollout.valid[:, :shown].T  # [shown, T]
-    return {name: array[:, :shown].T[real] for name, array in columns.items()}
+    count = envs if most_rows is None else max(1, min(envs, most_rows // steps))
+    real = rollout.valid[:, :count].T  # [count, T]
+    return {name: array[:, :count].T[real] for name, array in columns.items()}
 
 
 def rollout_csv(rollout: Rollout, credit: Credit, *, most_rows: int | None = None) -> str:

@@ -1,8 +1,8 @@
 """The contract between training and its extensions.
 
 An extension is a part with behaviour: the loop calls its methods at fixed points, in the order of
-`registry.EXTENSIONS`. Training imports no extension; the registry names the `Setup` of each, which says what
-it needs before the run exists and then builds it. The defaults do nothing.
+`registry.EXTENSIONS`. Training imports no extension; the registry names the `Setup` of each, which states its
+needs before the run exists and then builds it. The defaults do nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,28 +25,25 @@ class Extension(Part):
 
     @property
     def replaces_update(self) -> bool:
-        """Does its `learn` stand in for the learner's update in this iteration?"""
+        """True if its `learn` replaces the learner's update in this iteration."""
         return False
 
     def begin(self, rows: list[int]) -> None:
-        """These environments began other episodes, and those under way had no end."""
-        return
+        """These environments began other episodes, without an end of those before."""
 
     def shape(self, rollout: Rollout, progress: Progress) -> None:
-        """A rollout was collected: change its rewards, or add streams of further ones."""
-        return
+        """Change the rewards of a rollout after its collection, or add streams of further ones."""
 
     def learn(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
         """Learn from a rollout after the policy has learned from it; metrics by name."""
         return {}
 
     def practise(self, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
-        """Learn from something else, after the rollout's update was measured; metrics by name."""
+        """Learn from other data, after the rollout's update was measured; metrics by name."""
         return {}
 
     def commit(self, rollout: Rollout) -> None:
-        """The rollout counts: from here on, the iteration is not taken back."""
-        return
+        """Take in the rollout for good: the iteration is not taken back any more."""
 
     def metrics(self) -> dict[str, float]:
         """State to log whenever a record is written."""
@@ -75,27 +72,27 @@ class Stages(Extension):
     stages: tuple[str, ...]
     """Names of the tasks, in order."""
     history: list[dict[str, Any]]
-    """Every change so far, as its event has it."""
+    """The event of every change so far."""
     masters: dict[str, int]
     """Steps of the checkpoint at the end of each stage."""
 
     @property
     def copies(self) -> dict[str, int]:
-        """How many environments play each stage."""
+        """Number of environments of each stage."""
         raise NotImplementedError
 
     def success_bars(self) -> dict[str, float]:
-        """The return that leads on from a stage, by stage; stages that end by other rules are left out."""
+        """The return that ends a stage, by stage; stages that end by other rules are left out."""
         raise NotImplementedError
 
     def advance(
         self, rollout: Rollout, credit: Credit | None, *, taken: int, env_steps: int
     ) -> Change | None:
-        """Take in a rollout that was learned from; returns a change of stage, if there is reason for one."""
+        """Take in a rollout after its update; returns a change of stage, if there is reason for one."""
         raise NotImplementedError
 
     def stage_at(self, env_steps: int) -> int:
-        """The stage that was learned at a step; where stages changed, the new one."""
+        """The stage at a step; where stages changed, the new one."""
         raise NotImplementedError
 
     def note_best(self, stage: int, env_steps: int) -> str | None:
@@ -108,13 +105,13 @@ class EnvRequest(NamedTuple):
 
     env: EnvConfig
     task: str | None = None
-    """The only one of several tasks that is played at first; None plays all."""
+    """The single task that is played at first; None plays all."""
     jumps: bool = False
-    """Must they save their state and be put back into it?"""
+    """True if they must save and restore their state."""
 
 
 class Site(NamedTuple):
-    """A run's live objects, from which extensions are built before the first step."""
+    """The objects of a run from which extensions are built before the first step."""
 
     config: TrainConfig
     collector: Collector
@@ -137,12 +134,11 @@ class Setup:
 
     def check(self, spec: EnvSpec) -> None:
         """Refuse settings that cannot work with these spaces."""
-        return
 
     def auxiliaries(self, spec: EnvSpec) -> Sequence[Any]:
         """Further losses for the learner's minibatches (`algos/auxiliary.py`)."""
         return ()
 
     def build(self, site: Site) -> Extension | None:
-        """The extension; None where asking and auxiliaries were all."""
+        """The extension; None where `ask` and `auxiliaries` are all that the settings need."""
         raise NotImplementedError

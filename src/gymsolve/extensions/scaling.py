@@ -20,10 +20,9 @@ def scale_rewards(rewards: Array, factor: float | Array, limit: float) -> Array:
 
 
 class RewardScaler(Part):
-    """Divides rewards by the running spread of their discounted sums, of several tasks by that of each.
+    """Divides rewards by the running spread of their discounted sums; each task has its own spread.
 
-    The factor changes between rollouts, never within one. Its statistics belong to the trainer's
-    state; raw episode returns are measured elsewhere and never scaled.
+    The factor changes between rollouts, never within one. Raw episode returns are not scaled.
     """
 
     def __init__(self, num_envs: int, limit: float = 10.0, tasks: int = 0) -> None:
@@ -51,12 +50,12 @@ class RewardScaler(Part):
 
     @property
     def factors(self) -> Array:
-        """What rewards are multiplied by now; of several tasks, one for each."""
+        """The present factor of rewards; of several tasks, one for each."""
         return np.asarray(1.0 / np.sqrt(self.var + 1e-8), np.float64)
 
     def _merge_each(self, sums: Array, valid: Array, tasks: Array) -> None:
         rows = zip(self.mean, self.var, self.count, strict=True)
-        merged = [merge_moments(*one, sums[valid & (tasks == task)]) for task, one in enumerate(rows)]
+        merged = [merge_moments(*moments, sums[valid & (tasks == task)]) for task, moments in enumerate(rows)]
         self.mean, self.var, self.count = (np.array(column) for column in zip(*merged, strict=True))
 
     def begin(self, rows: list[int]) -> None:
@@ -65,7 +64,7 @@ class RewardScaler(Part):
         self.running[rows] = 0.0
 
     def rollback_point(self) -> Callable[[], None]:
-        """A function that brings the statistics back; `scale` replaces them and never writes into them."""
+        """A function that restores the statistics; `scale` replaces them and never writes into them."""
         kept = self.mean, self.var, self.count, self.running
 
         def put_back() -> None:
@@ -74,12 +73,8 @@ class RewardScaler(Part):
         return put_back
 
     def state(self) -> dict[str, Any]:
-        return {
-            "mean": self.mean.tolist(),
-            "var": self.var.tolist(),
-            "count": self.count.tolist(),
-            "running": self.running.tolist(),
-        }
+        arrays = {"mean": self.mean, "var": self.var, "count": self.count, "running": self.running}
+        return {name: array.tolist() for name, array in arrays.items()}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         if "running" not in state:
@@ -102,13 +97,12 @@ class RewardScaling(RewardScaler, Extension):
         self._gamma = gamma
 
     def shape(self, rollout: Rollout, progress: Progress) -> None:
-        ends = rollout.done, rollout.valid
-        gamma = self._gamma.at(progress)
-        rollout.rewards[:] = self.scale(rollout.rewards, *ends, gamma, rollout.task_numbers)
+        gamma, tasks = self._gamma.at(progress), rollout.task_numbers
+        rollout.rewards[:] = self.scale(rollout.rewards, rollout.done, rollout.valid, gamma, tasks)
 
 
 class ScalingSetup(Setup):
-    """Asked for by `algo.normalize_rewards`."""
+    """The setup for `algo.normalize_rewards`."""
 
     def build(self, site: Site) -> RewardScaling:
         envs = site.collector.envs

@@ -3,28 +3,24 @@
 import numpy as np
 
 from gymsolve.experience.credit import Credit, actor_critic_credit
-from gymsolve.experience.learner import Learner
 from gymsolve.experience.learning import hyperparameters
 from gymsolve.experience.rollout import Rollout
-from gymsolve.fast.losses import Batch, clipped_share, moved, value_loss, value_targets
-from gymsolve.fast.optimizer import FastOptimizer
+from gymsolve.fast.losses import Batch, FastLearner, clipped_share, moved, value_loss, value_targets
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.settings.config import A2CConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
 
 
-class FastA2C(Learner):
+class FastA2C(FastLearner):
     """Policy gradient with a learned critic."""
 
-    auxiliaries: tuple[()] = ()  # further losses are the torch engine's
-
     def __init__(self, config: A2CConfig, policy: FastPolicy) -> None:
-        self.config, self.policy = config, policy
-        self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
+        super().__init__(config, policy)
+        self.config = config
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
-        """What each step is worth."""
+        """Advantages and value targets of each step."""
         return actor_critic_credit(rollout, self.config, progress)
 
     # Overflow ends in a non-finite metric, which the trainer reports; a warning would say less.
@@ -59,15 +55,11 @@ class FastA2C(Learner):
             "train/entropy": float(np.mean(work.entropy)),
             "train/first_ratio": float(np.mean(np.exp(work.log_probs - batch.log_probs))),
         }
-        row["train/loss"] = (
-            row["train/policy_loss"] + vf_coef * row["train/value_loss"] - ent_coef * row["train/entropy"]
-        )
+        weighted = vf_coef * row["train/value_loss"]
+        row["train/loss"] = row["train/policy_loss"] + weighted - ent_coef * row["train/entropy"]
         d_log_probs = advantages * np.float32(-1.0 / size)
-        self.policy.learning.backward(
-            work, d_log_probs, -ent_coef / size, d_values * np.float32(vf_coef / size)
-        )
-        row["train/grad_norm"] = self.optimizer.step(
-            learning_rate=in_force["hyper/learning_rate"], max_grad_norm=in_force["hyper/max_grad_norm"]
-        )
+        d_values = d_values * np.float32(vf_coef / size)
+        self.policy.learning.backward(work, d_log_probs, -ent_coef / size, d_values)
+        row["train/grad_norm"] = self.step(in_force)
         row["train/grad_clipped_share"] = clipped_share([row["train/grad_norm"]], in_force)
         return row

@@ -5,17 +5,17 @@ from types import ModuleType
 import numpy as np
 
 from gymsolve.fast.activations import ACTIVATIONS
-from gymsolve.fast.gaussian import quadrature
+from gymsolve.fast.heads import quadrature
 from gymsolve.fast.inputs import Features, Inputs, Samples
 from gymsolve.fast.parameters import Parameters
 from gymsolve.spec import ActionSpec, Array
 
 _KEPT_SIZES = 8
-"""Batch sizes whose arrays are kept; rollouts of ever new sizes must not fill the memory."""
+"""Batch sizes whose arrays are kept, so that rollouts of ever new sizes do not fill the memory."""
 
 
 class CompiledWork:
-    """What the last pass of one batch size found, and room for the slopes."""
+    """Results of the last pass of one batch size, and room for the slopes."""
 
     def __init__(self, batch: int) -> None:
         self.log_probs, self.entropy, self.values = (np.zeros(batch, np.float32) for _ in range(3))  # [B]
@@ -23,7 +23,7 @@ class CompiledWork:
 
 
 class CompiledPasses:
-    """Passes of batches forwards and backwards; a pass back is about the last one forwards."""
+    """Forward and backward passes of batches; a backward pass follows the last forward pass."""
 
     def __init__(
         self, kernels: ModuleType, parameters: Parameters, inputs: Inputs, action: ActionSpec, activation: str
@@ -80,16 +80,15 @@ class CompiledPasses:
         self._net.backward(d_log_probs, d_entropy, d_values)
 
     def _work(self, batch: int) -> CompiledWork:
-        found = self._kept.get(batch)
-        if found is None:
+        if batch not in self._kept:
             if len(self._kept) >= _KEPT_SIZES:
                 del self._kept[next(iter(self._kept))]
-            found = self._kept[batch] = CompiledWork(batch)
-        return found
+            self._kept[batch] = CompiledWork(batch)
+        return self._kept[batch]
 
 
 def _place(parameters: Parameters, name: str) -> tuple[int, int, int]:
-    """Where the matrix of a linear layer lies: start, inputs, outputs."""
+    """The place of a linear layer's matrix in the buffer: start, inputs, outputs."""
     slot = parameters.slot(f"{name}.weight")
     outputs, inputs = slot.shape
     return slot.start, inputs, outputs
@@ -103,6 +102,6 @@ def _trunk_places(parameters: Parameters) -> Array:
 
 def _dense_blocks(inputs: Inputs) -> Array:
     """`Inputs.blocks` as (row, input, count), without the bias that closes the last one."""
-    found = [(rows.start, dense.start, rows.stop - rows.start) for rows, dense in inputs.blocks]
-    row, dense, count = found[-1]
-    return np.array([*found[:-1], (row, dense, count - 1)], np.int64)
+    blocks = [(rows.start, dense.start, rows.stop - rows.start) for rows, dense in inputs.blocks]
+    row, dense, count = blocks[-1]
+    return np.array([*blocks[:-1], (row, dense, count - 1)], np.int64)

@@ -16,7 +16,11 @@ from gymsolve.spec import EnvSpec
 
 FastAlgorithm = FastPPO | FastA2C | FastReinforce
 
-_CLASSES: dict[str, Any] = {"ppo": FastPPO, "a2c": FastA2C, "reinforce": FastReinforce}
+_CLASSES: dict[str, Callable[[Any, FastPolicy], FastAlgorithm]] = {
+    "ppo": FastPPO,
+    "a2c": FastA2C,
+    "reinforce": FastReinforce,
+}
 
 
 def build(config: TrainConfig, spec: EnvSpec, rng: np.random.Generator) -> FastAlgorithm:
@@ -25,21 +29,18 @@ def build(config: TrainConfig, spec: EnvSpec, rng: np.random.Generator) -> FastA
 
 
 def build_algorithm(config: AnyAlgo, policy: FastPolicy) -> FastAlgorithm:
-    kind: Callable[[AnyAlgo, FastPolicy], FastAlgorithm] = _CLASSES[config.name]
-    return kind(config, policy)
+    return _CLASSES[config.name](config, policy)
 
 
 def set_blas_threads(count: int) -> bool:
     """Let NumPy's matrix products use so many threads; False when this NumPy has no OpenBLAS of its own.
 
-    A second thread makes small products many times slower. The usual way to say so, an environment variable,
-    works only before NumPy is first imported; a command that has imported it can still ask the OpenBLAS that
-    NumPy's wheels bring along.
+    A second thread makes small products many times slower. The usual environment variable works only before
+    NumPy is first imported. Later this function can still call the OpenBLAS that NumPy's wheels bring along.
     """
     folder = Path(np.__file__).parent
     places = (folder.parent / "numpy.libs", folder / ".dylibs")
-    found = [path for place in places for path in place.glob("*openblas*")]
-    for path in found:
+    for path in (path for place in places for path in place.glob("*openblas*")):
         # Already loaded by NumPy, so this is the same library, not a second copy.
         library = ctypes.CDLL(str(path))
         for name in ("scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads"):

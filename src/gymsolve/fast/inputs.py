@@ -1,8 +1,8 @@
-"""From observations to what the first layer takes.
+"""Turns observations into inputs of the first layer.
 
-Vectors are scaled and laid one below the other, an input per row and a sample per column, with a row
-of ones at the end for the bias. Categories become rows of 0 and 1 while they are few; where there are
-many, multiplying by zeros would be most of the work, so the first weight matrix is looked up instead.
+Vectors are scaled and laid one below the other, an input per row and a sample per column, with a row of ones
+at the end for the bias. Few categories become rows of 0 and 1. Of many, multiplying by zeros would be most of
+the work, so rows of the first weight matrix are looked up instead.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ MANY = 256
 
 
 class Features(NamedTuple):
-    """A batch as the first layer takes it."""
+    """A batch of inputs of the first layer."""
 
     dense: Array  # [dense inputs + 1, B], the last row all ones
     lookups: Array | None  # [parts, B] rows of the first weight matrix to add
@@ -32,7 +32,7 @@ class Features(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Rows of a rollout in the form the network takes."""
+    """Rows of a rollout as inputs of the network."""
 
     features: Features
     actions: Array  # [B, A]
@@ -90,7 +90,7 @@ class Inputs:
         self.blocks = self._dense_blocks()
 
     def _dense_blocks(self) -> list[tuple[slice, slice]]:
-        """(rows of the first weight matrix, rows of the dense features) that belong together."""
+        """Pairs of rows of the first weight matrix and the rows of dense features that they multiply."""
         blocks, begin, row = [], 0, 0
         for entry in self.looked_up:
             if entry.start > begin:
@@ -130,13 +130,13 @@ class Inputs:
 
     def numbers(self, obs: Obs) -> dict[str, Array]:
         """Entries that are not categories, scaled, [B, size] each."""
-        found = {}
+        scaled = {}
         for key, entry in self.entries.items():
             if not entry.discrete:
                 rows = np.empty((entry.size, len(obs[key])), np.float32)
                 entry.encode(obs[key], rows)
-                found[key] = rows.T
-        return found
+                scaled[key] = rows.T
+        return scaled
 
     def observe(self, obs: Obs) -> None:
         """Take a batch of raw observations into the running statistics."""
@@ -146,12 +146,12 @@ class Inputs:
 
     def arrays(self) -> dict[str, Array]:
         """Saved statistics by the names of the torch encoder: the live arrays."""
-        found: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         for index, (key, entry) in enumerate(self.entries.items()):
             if entry.norm is not None:
                 name = f"{index}_{key.replace('/', '__').replace('.', '_')}"
-                found |= {f"entries.{name}.norm.{n}": array for n, array in entry.norm.arrays().items()}
-        return found
+                arrays |= {f"entries.{name}.norm.{n}": array for n, array in entry.norm.arrays().items()}
+        return arrays
 
     def refresh(self) -> None:
         for entry in self.entries.values():

@@ -1,16 +1,32 @@
-"""What more than one algorithm needs: batches, and value errors with their slopes.
-
-The torch side of the same names is `algos/losses.py`.
-"""
+"""Shared by the algorithms: batches, and value errors with their slopes; `algos/losses.py` without torch."""
 
 import numpy as np
 
+from gymsolve.experience.learner import Learner
 from gymsolve.experience.learning import flatten, flatten_obs
 from gymsolve.experience.rollout import Rollout
 from gymsolve.fast.inputs import Samples
+from gymsolve.fast.optimizer import FastOptimizer
+from gymsolve.fast.parameters import Loss
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.settings.config import AnyAlgo
 from gymsolve.spec import Array
+
+
+class FastLearner(Learner):
+    """A policy of this engine and its optimizer."""
+
+    auxiliaries: tuple[()] = ()  # only the torch engine has further losses
+    policy: FastPolicy
+    optimizer: FastOptimizer
+
+    def __init__(self, config: AnyAlgo, policy: FastPolicy) -> None:
+        self.policy, self.optimizer = policy, FastOptimizer(config.optimizer, policy.parameters)
+
+    def step(self, in_force: dict[str, float], loss: Loss = "both") -> float:
+        """One step of the optimizer; the norm of the gradient before clipping."""
+        rate, limit = in_force["hyper/learning_rate"], in_force["hyper/max_grad_norm"]
+        return self.optimizer.step(loss, learning_rate=rate, max_grad_norm=limit)
 
 
 def clipped_share(norms: list[float], in_force: dict[str, float]) -> float:

@@ -1,7 +1,7 @@
 """Normalisers: the arithmetic and the saved statistics of `nn/normalize.py`, without torch.
 
-Nothing here changes during acting, evaluation or a gradient pass; statistics move only when a
-trainer calls `observe` between rollouts.
+Statistics move only when a learner calls `observe` between rollouts, never during acting, evaluation or a
+gradient pass.
 """
 
 from typing import Protocol
@@ -19,10 +19,10 @@ class ObsNorm(Protocol):
         """Scale float32 [size, B] in place."""
 
     def arrays(self) -> dict[str, Array]:
-        """What is saved, by name: the live arrays, in the entry's own shape."""
+        """The live arrays that are saved, by name, in the entry's own shape."""
 
     def refresh(self) -> None:
-        """Take note that what `arrays` gave was written to."""
+        """Recompute what depends on `arrays`, after these were written to."""
 
 
 class RunningNorm:

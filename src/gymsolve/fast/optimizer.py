@@ -51,21 +51,21 @@ class FastOptimizer(Part):
         return norm
 
     def _plan(self, loss: Loss) -> list[tuple[slice, int]]:
-        """Count the step, and give the stretches of the buffer that took equally many, this one included."""
+        """Count the step; the stretches of the buffer, each with its number of steps so far."""
         if loss == self._spans_of:
             self._spans = [(span, steps + 1) for span, steps in self._spans]
             return self._spans
         self._settle()
-        found: list[tuple[slice, int]] = []
+        spans: list[tuple[slice, int]] = []
         for slot, before in zip(self._parameters.slots, self._steps, strict=True):
             if loss != "both" and loss not in slot.losses:
                 continue
             start = slot.start
-            if found and found[-1][0].stop == start and found[-1][1] == before + 1:
-                start = found.pop()[0].start
-            found.append((slice(start, slot.stop), before + 1))
-        self._spans, self._spans_of = found, loss
-        return found
+            if spans and spans[-1][0].stop == start and spans[-1][1] == before + 1:
+                start = spans.pop()[0].start
+            spans.append((slice(start, slot.stop), before + 1))
+        self._spans, self._spans_of = spans, loss
+        return spans
 
     def _settle(self) -> None:
         """Write the counts of the stretches back to their parameters."""
@@ -76,7 +76,7 @@ class FastOptimizer(Part):
         self._spans, self._spans_of = [], None
 
     def _step_adam(self, span: slice, steps: int, scales: tuple[float, float]) -> None:
-        """Clipping, decay and step in one pass over the buffers."""
+        """Clip, decay and step in one pass over the buffers."""
         (factor, rate), config = scales, self._config
         first, second = (1.0 - beta**steps for beta in config.betas)
         decoupled = config.name == "adamw"
@@ -94,11 +94,11 @@ class FastOptimizer(Part):
         )
 
     def _step_plain(self, span: slice, scales: tuple[float, float]) -> None:
-        """SGD or RMSprop, in NumPy: a few passes over the buffers are all that they take."""
+        """SGD or RMSprop, in a few NumPy passes over the buffers."""
         (factor, rate), config = scales, self._config
         values, grads = self._parameters.values[span], self._parameters.grads[span]
         if factor != 1.0:
-            grads = grads * factor  # a copy: the gradient as it came is still measured
+            grads = grads * factor  # a copy: metrics need the gradient before clipping
         spare = self._spare[span]
         moments = {name: array[span] for name, array in self._moments.items()}
         if config.weight_decay:
@@ -117,14 +117,14 @@ class FastOptimizer(Part):
         return self._parameters.values.copy()
 
     def gradients(self, parts: Sequence[str]) -> dict[str, list[Array]]:
-        """The newest gradient, before clipping, in pieces by the part that each parameter belongs to."""
-        found: dict[str, list[Array]] = {part: [] for part in parts}
+        """The newest gradient, before clipping, in pieces by the group of each parameter."""
+        pieces: dict[str, list[Array]] = {part: [] for part in parts}
         for part, slot in zip(parts, self._parameters.slots, strict=True):
-            found[part].append(self._parameters.grads[slot.start : slot.stop])
-        return found
+            pieces[part].append(self._parameters.grads[slot.start : slot.stop])
+        return pieces
 
     def group_norms(self, parts: Sequence[str]) -> dict[str, float]:
-        """Length of the newest gradient, before clipping, by the part that each parameter belongs to."""
+        """Length of the newest gradient, before clipping, by the group of each parameter."""
         squares = dict.fromkeys(parts, 0.0)
         for part, together in groupby(zip(parts, self._parameters.slots, strict=True), key=itemgetter(0)):
             slots = [slot for _, slot in together]
@@ -135,8 +135,7 @@ class FastOptimizer(Part):
     def flush(self) -> None:
         """Set moments to 0 that are too small to matter; called once per update.
 
-        Those of a unit that gets no gradient shrink to the subnormal numbers and stay there, where
-        every operation costs a hundred times as much.
+        Moments of a unit without a gradient shrink to subnormal numbers, which cost a hundred times as much.
         """
         for array in self._moments.values():
             array[np.abs(array) < _TINY] = 0.0
@@ -149,7 +148,7 @@ class FastOptimizer(Part):
             array[...] = 0.0
 
     def rollback_point(self) -> Callable[[], None]:
-        """A function that brings weights and moments back to what they are now."""
+        """A function that restores the present weights and moments."""
         flat = (self._parameters.values, *self._moments.values())
         kept = [array.copy() for array in flat]
         steps, spans, spans_of = list(self._steps), self._spans, self._spans_of
@@ -164,15 +163,15 @@ class FastOptimizer(Part):
     def arrays(self) -> dict[str, Array]:
         """Moments by `<parameter>/<name>`; none for a parameter never stepped."""
         self._settle()
-        found: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         for slot, steps in zip(self._parameters.slots, self._steps, strict=True):
             if not steps:
                 continue
             if self._config.name != "sgd":
-                found[f"{slot.name}/step"] = np.array(steps, np.float32)
+                arrays[f"{slot.name}/step"] = np.array(steps, np.float32)
             for name, flat in self._moments.items():
-                found[f"{slot.name}/{name}"] = slot.view(flat).copy(order="C")
-        return found
+                arrays[f"{slot.name}/{name}"] = slot.view(flat).copy(order="C")
+        return arrays
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         """Continue with saved moments."""
@@ -199,7 +198,7 @@ class FastOptimizer(Part):
                 self._steps[index] = int(array)
             else:
                 slots[index].view(self._moments[name])[...] = array
-                self._steps[index] = max(self._steps[index], 1)  # sgd counts no steps of its own
+                self._steps[index] = max(self._steps[index], 1)  # sgd saves no count of steps
         return []
 
 

@@ -17,7 +17,7 @@ from gymsolve.settings.config import NetConfig
 from gymsolve.spec import ActionSpec, Array
 
 Loss = Literal["both", "policy", "value"]
-"""Which outputs are wanted, or have a slope: that decides which towers take part."""
+"""The outputs that are computed, or have a slope: these decide which towers take part."""
 _ROOT_TWO = float(np.sqrt(2.0))
 
 
@@ -31,7 +31,7 @@ class Slot:
     gain: float | None
     """Gain of the orthogonal first weights; None for a tensor that starts at a constant."""
     losses: frozenset[str]
-    """Which losses have a gradient for it: `policy`, `value`."""
+    """The losses that have a gradient for it: `policy`, `value`."""
 
     @property
     def stop(self) -> int:
@@ -101,12 +101,12 @@ class Parameters:
     def tower_matrices(self, flat: Array) -> list[Array]:
         """The same for each trunk layer, of all towers at once: [towers, inputs + 1, outputs]."""
         block = flat[: self.towers * self.tower_size].reshape(self.towers, self.tower_size)
-        found, start = [], 0
+        matrices, start = [], 0
         for inputs, outputs in zip(self.widths, self.widths[1:], strict=False):
             stop = start + (inputs + 1) * outputs
-            found.append(block[:, start:stop].reshape(self.towers, inputs + 1, outputs))
+            matrices.append(block[:, start:stop].reshape(self.towers, inputs + 1, outputs))
             start = stop
-        return found
+        return matrices
 
 
 def _aligned_zeros(size: int) -> Array:

@@ -1,15 +1,21 @@
-"""Passes of a batch through the network: which there are, and those to act with in NumPy.
+"""Passes of a batch through the network: the protocol, and those that act in NumPy.
 
-`compiled.py` has all of them; only the compiled kernels learn.
+`compiled.py` has all of them; only the compiled kernels learn. Two separate trunks have the same shapes, so
+they are computed together with a leading axis of 2. Activations lie feature-major, [towers, width, B]: the
+batch is the contiguous axis.
 """
 
 from typing import Any, Protocol
 
+import numpy as np
+
+from gymsolve.fast.activations import ACTIVATIONS
 from gymsolve.fast.heads import Head
 from gymsolve.fast.inputs import Features, Inputs, Samples
-from gymsolve.fast.parameters import Parameters
-from gymsolve.fast.trunk import Trunk, linear
+from gymsolve.fast.parameters import Loss, Parameters
 from gymsolve.spec import Array
+
+_TOWERS: dict[Loss, slice] = {"both": slice(None), "policy": slice(0, 1), "value": slice(-1, None)}
 
 
 class Passes(Protocol):
@@ -23,6 +29,23 @@ class Passes(Protocol):
 
     def values(self, x: Features) -> Array:
         """State values [N]."""
+
+
+class Trunk:
+    """Fully connected layers with an activation after each."""
+
+    def __init__(self, parameters: Parameters, inputs: Inputs, activation: str) -> None:
+        self._inputs, self._activate = inputs, ACTIVATIONS[activation]
+        matrices = parameters.tower_matrices(parameters.values)
+        self._matrices = {loss: [m[chosen] for m in matrices] for loss, chosen in _TOWERS.items()}
+
+    def activations(self, x: Features, loss: Loss = "both") -> list[Array]:
+        """The output [towers, width, B] of every layer, of the towers that `loss` needs."""
+        layers: list[Array] = []
+        for matrix in self._matrices[loss]:
+            z = _linear(matrix, layers[-1]) if layers else self._inputs.forward(x, matrix)
+            layers.append(self._activate(z))
+        return layers
 
 
 class NumpyPasses:
@@ -53,8 +76,15 @@ class NumpyPasses:
         return head.params(given), log_probs, head.entropy(given), self._values(features)
 
     def _distribution(self, features: Array, illegal: Array | None) -> Any:
-        return self._head.forward(linear(self._actions, features[0]), illegal)
+        return self._head.forward(_linear(self._actions, features[0]), illegal)
 
     def _values(self, features: Array) -> Array:
-        values: Array = linear(self._value, features[-1])[0]
+        values: Array = _linear(self._value, features[-1])[0]
         return values
+
+
+def _linear(matrix: Array, below: Array) -> Array:
+    """A layer's outputs [..., outputs, B]; its matrix [..., width + 1, outputs] ends with the bias."""
+    outputs: Array = np.matmul(matrix[..., :-1, :].swapaxes(-1, -2), below)
+    outputs += matrix[..., -1, :, None]
+    return outputs

@@ -1,23 +1,20 @@
 """The policy of `nn/policy.py` in NumPy: same weights file, same random draws, same actions.
 
-`act`, `choose` and `values` are what collectors, evaluators and users call. `evaluate` and `backward`
-are what algorithms learn with: the first gives log-probabilities, entropies and values of a batch, the
-second turns their slopes into the gradient of every parameter. Only the compiled kernels learn.
+Collectors, evaluators and users call `act`, `choose` and `values`. Algorithms learn with `learning`: its
+`evaluate` gives log-probabilities, entropies and values of a batch, its `backward` turns their slopes into
+the gradient of every parameter. Only the compiled kernels learn.
 """
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gymsolve.errors import CheckpointError, ConfigError
-from gymsolve.experience.agent import Acted, Chosen, Considered, Prefix
-from gymsolve.fast.categorical import CategoricalHead
+from gymsolve.experience.agent import Acted, Chosen, Considered, Memoryless
 from gymsolve.fast.compiled import CompiledPasses
-from gymsolve.fast.gaussian import GaussianHead
-from gymsolve.fast.heads import Head
+from gymsolve.fast.heads import CategoricalHead, GaussianHead, Head
 from gymsolve.fast.inputs import Features, Inputs, Samples
 from gymsolve.fast.normalize import ValueNorm
 from gymsolve.fast.parameters import Parameters
@@ -28,23 +25,19 @@ from gymsolve.settings.config import NetConfig
 from gymsolve.spec import Array, EnvSpec, Obs
 
 _KEPT_SIZES = 8
-"""Batch sizes whose features have a place; batches of ever new sizes must not fill the memory."""
+"""Batch sizes whose features have a place, so that batches of ever new sizes do not fill the memory."""
 
 
-class FastPolicy:
+class FastPolicy(Memoryless):
     """An actor and a critic for one environment's spaces."""
 
+    memory_inputs = 0
+
     def __init__(self, spec: EnvSpec, config: NetConfig, rng: np.random.Generator) -> None:
-        if config.squash and spec.action.kind == "box" and not spec.action.bounded:
-            raise ConfigError(
-                f"{spec.id} takes actions without bounds, so there is nothing for tanh to scale to.",
-                where="net.squash",
-                hint="Leave it off, or wrap the environment so that its actions are bounded.",
-            )
+        self.spec = spec.with_squash(config.squash)
         reason = why_not(config, spec)
         if reason is not None:
             raise ConfigError(f"the NumPy engine cannot serve this network: {reason}.", where="engine")
-        self.spec = replace(spec, action=replace(spec.action, squash=config.squash))
         self.config, self.shared = config, bool(config.shared)
         self.inputs = Inputs(spec, config)
         towers = 1 if self.shared else 2
@@ -105,30 +98,10 @@ class FastPolicy:
     def consider(
         self, obs: Obs, masks: Array | None, actions: Array, memory: Array | None = None
     ) -> Considered:
-        """Distributions, values, and what the actions [B, A] were worth to them."""
+        """Distributions, values, and log-probabilities of the actions [B, A]."""
         # By NumPy: the compiled passes keep no distribution.
         params, log_probs, entropy, values = self._plain.consider(self.samples(obs, actions, masks))
         return Considered(params, log_probs, entropy, self._in_rewards(values))
-
-    def first_memory(self, num_envs: int) -> Array | None:
-        """None: this engine has no recurrent cells."""
-        return None
-
-    @property
-    def memory_inputs(self) -> int:
-        return 0
-
-    def override_action(self, memory: Array, actions: Array) -> Array:
-        """Never called: there is no memory."""
-        return memory
-
-    def hear(self, memory: Array, rewards: Array) -> Array:
-        """Never called: there is no memory."""
-        return memory
-
-    def remember(self, prefixes: Sequence[Prefix], memory: Array | None = None) -> Array:
-        """Never called: there is no memory."""
-        return np.zeros((len(prefixes), 0), np.float32)
 
     @np.errstate(all="ignore")
     def values(self, obs: Obs, memory: Array | None = None) -> Array:
@@ -165,7 +138,7 @@ class FastPolicy:
 
     @np.errstate(all="ignore")
     def hidden(self, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
-        """What every hidden layer gives [B, units], by the name of its activation in torch."""
+        """The output [B, units] of every hidden layer, by the name of its activation in torch."""
         # By NumPy: the compiled passes keep no layer.
         layers = list(enumerate(self._plain.trunk.activations(self._encode(obs))))
         towers = ("actor",) if self.shared else ("actor", "critic")
@@ -181,7 +154,7 @@ class FastPolicy:
             self.value_norm.observe(returns, self._value_row[:-1], self._value_row[-1:])
 
     def rollback_point(self) -> Callable[[], None]:
-        """A function that brings the statistics back to what they are now; the optimizer holds weights."""
+        """A function that restores the present statistics; the optimizer does so for the weights."""
         live = [*self.inputs.arrays().values()]
         live += [] if self.value_norm is None else self.value_norm.arrays().values()
         kept = [array.copy() for array in live]
@@ -197,14 +170,14 @@ class FastPolicy:
         """Weights and statistics under torch's names and in its order; both trunks share statistics."""
         named = self.parameters.views(self.parameters.values)
         statistics = self.inputs.arrays()
-        found = {f"encoder.{name}": array for name, array in statistics.items()}
-        found |= {name: array for name, array in named.items() if name.startswith("actor.")}
+        arrays = {f"encoder.{name}": array for name, array in statistics.items()}
+        arrays |= {name: array for name, array in named.items() if name.startswith("actor.")}
         if not self.shared:
-            found |= {f"value_encoder.{name}": array for name, array in statistics.items()}
-        found |= named
+            arrays |= {f"value_encoder.{name}": array for name, array in statistics.items()}
+        arrays |= named
         if self.value_norm is not None:
-            found |= {f"value_norm.{name}": array for name, array in self.value_norm.arrays().items()}
-        return found
+            arrays |= {f"value_norm.{name}": array for name, array in self.value_norm.arrays().items()}
+        return arrays
 
     def arrays(self) -> dict[str, Array]:
         """Weights and statistics by name."""
@@ -237,7 +210,7 @@ class FastPolicy:
         return FastPolicy.from_arrays, (self.arrays(), self.metadata())
 
     def metadata(self) -> dict[str, str]:
-        """What else is needed to rebuild the policy, as strings."""
+        """Spaces and settings, which a file needs besides the arrays to rebuild the policy."""
         return {"spec": json.dumps(self.spec.to_json()), "net": self.config.model_dump_json()}
 
     @classmethod
@@ -253,7 +226,7 @@ class FastPolicy:
 
 
 def _differs_from_actors(name: str, arrays: dict[str, Array]) -> bool:
-    """The two trunks see the same data and keep one set of statistics here; torch keeps two."""
+    """True for statistics of the value encoder that differ from the actor's: here both share one set."""
     twin = name.removeprefix("value_")
     both = name.startswith("value_encoder.") and twin in arrays
     return both and not np.array_equal(arrays[name], arrays[twin], equal_nan=True)

@@ -1,7 +1,7 @@
 """Proximal policy optimisation: `algos/ppo.py` with its gradient written out.
 
-One call of `update` is the whole algorithm: advantages, several passes over shuffled minibatches with
-a clipped objective, then the running statistics move.
+One call of `update` is the whole algorithm: advantages, several passes over shuffled minibatches with a
+clipped objective, then an update of the running statistics.
 """
 
 import math
@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gymsolve.experience.credit import Credit, actor_critic_credit
-from gymsolve.experience.learner import Learner
 from gymsolve.experience.learning import adapt_rate, hyperparameters
 from gymsolve.experience.rollout import Rollout
 from gymsolve.fast.compiled import CompiledWork
 from gymsolve.fast.inputs import Samples
-from gymsolve.fast.losses import Batch, clipped_share, value_targets
-from gymsolve.fast.optimizer import FastOptimizer
+from gymsolve.fast.losses import Batch, FastLearner, clipped_share, value_targets
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.kernels import require_kernels
 from gymsolve.parts import rollback_state
@@ -38,19 +36,17 @@ class SurrogateMeans(NamedTuple):
     ratio: float
 
 
-class FastPPO(Learner):
+class FastPPO(FastLearner):
     """Clipped-surrogate policy optimisation."""
 
-    auxiliaries: tuple[()] = ()  # further losses are the torch engine's
-
     def __init__(self, config: PPOConfig, policy: FastPolicy) -> None:
-        self.config, self.policy = config, policy
-        self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
+        super().__init__(config, policy)
+        self.config = config
         self._kernels = require_kernels()
         self.rate_factor = 1.0  # moved by `desired_kl`, times the scheduled learning rate
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
-        """What each step is worth."""
+        """Advantages and value targets of each step."""
         return actor_critic_credit(rollout, self.config, progress)
 
     # Overflow ends in a non-finite metric, which the trainer reports; a warning would say less.
@@ -84,7 +80,7 @@ class FastPPO(Learner):
         policy.observe(batch.raw_obs)
 
         metrics = _describe(steps[: len(norms)], norms, in_force) | in_force
-        # Before each step, and the one that forbade a step.
+        # Measured before each step, also before the step that the limit forbade.
         metrics["train/approx_kl"] = float(np.mean([means.approx_kl for means in steps]))
         metrics["train/explained_variance"] = credited.explained_variance()
         metrics["train/kl_stopped"] = float(stopped)
@@ -126,10 +122,7 @@ class FastPPO(Learner):
             return means, None
         d_entropy = -in_force["hyper/ent_coef"] / size
         policy.learning.backward(work, work.d_log_probs, d_entropy, work.d_values)
-        norm = self.optimizer.step(
-            learning_rate=in_force["hyper/learning_rate"], max_grad_norm=in_force["hyper/max_grad_norm"]
-        )
-        return means, norm
+        return means, self.step(in_force)
 
     def _surrogate(self, work: CompiledWork, columns: Array, in_force: dict[str, float]) -> SurrogateMeans:
         """The clipped objective of a minibatch; its slopes go into `work`.
@@ -175,17 +168,14 @@ def _describe(
     if not steps:
         return {"train/first_ratio": float("nan")}
     means = SurrogateMeans(*np.mean(steps, axis=0).tolist())
+    weighted = in_force["hyper/vf_coef"] * means.value_loss
     return {
         "train/policy_loss": -means.gain,
         "train/value_loss": means.value_loss,
         "train/entropy": means.entropy,
         "train/clip_fraction": means.clip_fraction,
         "train/ratio": means.ratio,
-        "train/loss": (
-            in_force["hyper/vf_coef"] * means.value_loss
-            - in_force["hyper/ent_coef"] * means.entropy
-            - means.gain
-        ),
+        "train/loss": weighted - in_force["hyper/ent_coef"] * means.entropy - means.gain,
         "train/grad_norm": float(np.mean(norms)),
         "train/grad_clipped_share": clipped_share(norms, in_force),
         "train/first_ratio": steps[0].ratio,

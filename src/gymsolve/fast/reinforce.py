@@ -1,7 +1,6 @@
 """REINFORCE: `algos/reinforce.py` with its gradient written out.
 
-That module says which steps are learned from, and what stands for the unseen rest of an episode that a time
-limit cut.
+That module describes which steps are used, and the estimate of the rest of an episode that a time limit cut.
 """
 
 from collections.abc import Callable
@@ -10,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from gymsolve.experience.credit import Credit, monte_carlo_credit
-from gymsolve.experience.learner import Learner
 from gymsolve.experience.learning import flatten_obs, hyperparameters
 from gymsolve.experience.rollout import Rollout
-from gymsolve.fast.losses import Batch, clipped_share, moved, value_loss, value_targets
-from gymsolve.fast.optimizer import FastOptimizer
+from gymsolve.fast.losses import Batch, FastLearner, clipped_share, moved, value_loss, value_targets
 from gymsolve.fast.policy import FastPolicy
 from gymsolve.parts import rollback_state
 from gymsolve.settings.config import ReinforceConfig
@@ -22,18 +19,16 @@ from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
 
 
-class FastReinforce(Learner):
+class FastReinforce(FastLearner):
     """Monte Carlo policy gradient with an optional baseline."""
 
-    auxiliaries: tuple[()] = ()  # further losses are the torch engine's
-
     def __init__(self, config: ReinforceConfig, policy: FastPolicy) -> None:
-        self.config, self.policy = config, policy
-        self.optimizer = FastOptimizer(config.optimizer, policy.parameters)
+        super().__init__(config, policy)
+        self.config = config
         self.mean_return: float | None = None  # running, for baseline "mean"
 
     def credit(self, rollout: Rollout, progress: Progress) -> Credit:
-        """What each step is worth; it does not move the running baseline."""
+        """Advantages and value targets of each step; the running baseline does not move."""
         return monte_carlo_credit(rollout, self.config, progress, self.mean_return)
 
     # Overflow ends in a non-finite metric, which the trainer reports; a warning would say less.
@@ -53,7 +48,7 @@ class FastReinforce(Learner):
         row = self._policy_step(batch, credited.advantages, in_force)
         if config.baseline == "value":
             row["train/value_loss"] = self._value_steps(batch, credited.returns, in_force)
-        row |= moved(policy, batch)  # before the normaliser moves: that is not the gradient's doing
+        row |= moved(policy, batch)  # before the normaliser moves: the gradient alone counts
         self.optimizer.flush()
         policy.observe(flatten_obs(rollout, rollout.valid))
         if config.baseline == "value":
@@ -61,7 +56,7 @@ class FastReinforce(Learner):
         return metrics | row
 
     def _policy_step(self, batch: Batch, advantages: Array, in_force: dict[str, float]) -> dict[str, float]:
-        """One step on the policy: only what acts moves."""
+        """One step on the policy; parameters of the value function alone do not move."""
         size, ent_coef = len(advantages), in_force["hyper/ent_coef"]
         work = self.policy.learning.evaluate(batch.samples)
         row = {
@@ -71,16 +66,12 @@ class FastReinforce(Learner):
         }
         row["train/loss"] = row["train/policy_loss"] - ent_coef * row["train/entropy"]
         self.policy.learning.backward(work, advantages * np.float32(-1.0 / size), -ent_coef / size, None)
-        row["train/grad_norm"] = self.optimizer.step(
-            "policy",
-            learning_rate=in_force["hyper/learning_rate"],
-            max_grad_norm=in_force["hyper/max_grad_norm"],
-        )
+        row["train/grad_norm"] = self.step(in_force, "policy")
         row["train/grad_clipped_share"] = clipped_share([row["train/grad_norm"]], in_force)
         return row
 
     def _value_steps(self, batch: Batch, returns: Array, in_force: dict[str, float]) -> float:
-        """Several steps on the value function: only what predicts moves. The loss before the last."""
+        """Several steps on the value function alone; the loss before the last one."""
         targets = value_targets(self.policy, returns)
         factor = np.float32(in_force["hyper/vf_coef"] / len(returns))
         loss = 0.0
@@ -89,11 +80,7 @@ class FastReinforce(Learner):
             critic, slope = value_loss(self.config, work.values, targets)
             loss = float(np.mean(critic))
             self.policy.learning.backward(work, None, 0.0, slope * factor)
-            self.optimizer.step(
-                "value",
-                learning_rate=in_force["hyper/learning_rate"],
-                max_grad_norm=in_force["hyper/max_grad_norm"],
-            )
+            self.step(in_force, "value")
         return loss
 
     def state(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the NumPy engine can serve; the torch engine serves everything else."""
+"""The settings that the NumPy engine can serve; the torch engine serves all others."""
 
 from gymsolve.fast.activations import ACTIVATIONS
 from gymsolve.kernels import VARIABLE, find_kernels
@@ -8,7 +8,7 @@ from gymsolve.spec import EnvSpec
 ALGORITHMS = ("ppo", "a2c", "reinforce")
 
 WIDEST = 400
-"""Units of a layer. Beyond, arithmetic is all that counts, and torch's is no slower."""
+"""Units of a layer; torch is as fast for wider ones."""
 
 DEEPEST = 64
 """Layers; `kernels.c` has room for as many."""

@@ -1,6 +1,6 @@
-"""Calls a command of gymsolve in a process of its own and reads its JSON: heavy work of light doors.
+"""Calls a command of gymsolve in a process of its own and reads its JSON.
 
-A server that imports neither torch nor gymnasium evaluates, films and examines environments this way.
+Servers, which import neither torch nor gymnasium, evaluate, film and examine environments this way.
 """
 
 import contextlib
@@ -17,18 +17,18 @@ from gymsolve.errors import GymsolveError, UsageError
 from gymsolve.jobs.cancellation import require_wanted
 
 LONGEST_CALL = 45.0
-"""Seconds: hosts of servers give up on a request after sixty."""
+"""Seconds; hosts of servers give up on a request after sixty."""
 _GLANCE = 0.2
 
 
 class TookTooLongError(GymsolveError):
-    """A command was ended because nobody waits that long."""
+    """A command was ended because it took too long."""
 
 
 def call_command(words: Sequence[str], limit: float = LONGEST_CALL) -> Any:
-    """What `gymsolve WORDS… --json` prints; raises the error that it reports.
+    """The JSON that `gymsolve WORDS… --json` prints; raises the error that it reports.
 
-    After `limit` seconds the process and all that it started are ended, and at once if nobody waits any more.
+    Ends the process and all that it started after `limit` seconds, or as soon as the call is cancelled.
     """
     with subprocess.Popen(
         # -P as in the installed script: a file of the working directory must not shadow a package.
@@ -62,11 +62,11 @@ def _output(process: "subprocess.Popen[bytes]", words: Sequence[str], limit: flo
 
 def _answer(words: Sequence[str], output: bytes, code: int) -> Any:
     try:
-        told = json.loads(output)
+        answer = json.loads(output)
     except ValueError as error:
         raise GymsolveError(f"`gymsolve {words[0]}` ended with exit code {code} and no answer.") from error
-    fault = told.get("error") if isinstance(told, dict) else None
+    fault = answer.get("error") if isinstance(answer, dict) else None
     if isinstance(fault, dict):
         kind = UsageError if fault.get("exit_code") == 2 else GymsolveError
         raise kind(str(fault.get("message")), where=fault.get("where"), hint=fault.get("hint"))
-    return told
+    return answer

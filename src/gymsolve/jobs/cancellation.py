@@ -1,7 +1,7 @@
-"""Whether somebody still waits for the answer of a verb.
+"""Tells a long call that its client has cancelled it.
 
-A server whose client cancels a call says so here, for the thread of that call; whatever takes long looks now
-and then, ends what it has started and gives up. On a command line nobody says so: a signal ends the process.
+A server sets the event for the thread of the call. Code that takes long checks it now and then, ends what it
+has started and gives up. On a command line a signal ends the process instead.
 """
 
 import threading
@@ -15,12 +15,12 @@ _GONE: ContextVar[threading.Event | None] = ContextVar("nobody waits any more", 
 
 
 class AbandonedError(GymsolveError):
-    """Nobody waits for this answer any more."""
+    """The client cancelled this call."""
 
 
 @contextmanager
 def wanted_until(gone: threading.Event) -> Iterator[None]:
-    """What runs in here is wanted until the event is set."""
+    """Code in this context is cancelled once the event is set."""
     before = _GONE.set(gone)
     try:
         yield
@@ -34,6 +34,6 @@ def is_wanted() -> bool:
 
 
 def require_wanted() -> None:
-    """Give up if nobody waits any more."""
+    """Raise if the call was cancelled."""
     if not is_wanted():
         raise AbandonedError("the call was cancelled.")

@@ -1,12 +1,11 @@
 """This machine as a place: every job is a command of gymsolve in a process and session of its own.
 
-The process answers with its run, or with the error that prevented it, in a file that the environment
-variable ANSWER names (`startup_report.py`). It is no option, so the run remembers the command that a person
-would type.
+The process reports its run, or the error that prevented it, in a file that the environment variable ANSWER
+names (`startup_report.py`). ANSWER is no option, so that the run stores the command that a person would type.
 
 A job is a folder: `job.json` (the request), `answer.json`, `output.txt` and `alive`, a file that the process
-keeps locked until it ends. Whoever finds the folder later knows by the lock whether the job still runs, also
-if its starter was killed in the moment after it started the process.
+keeps locked until it ends. The lock tells every later process whether the job still runs, even if its starter
+was killed right after it started the process.
 """
 
 import contextlib
@@ -53,11 +52,7 @@ class LocalPlace:
     """
 
     def __init__(
-        self,
-        jobs: Path | None = None,
-        *,
-        runs_dir: Path | str | None = None,
-        limit: float = LONGEST_START,
+        self, jobs: Path | None = None, *, runs_dir: Path | str | None = None, limit: float = LONGEST_START
     ) -> None:
         self.jobs, self.runs_dir, self.limit = jobs, runs_dir, limit
 
@@ -72,7 +67,7 @@ class LocalPlace:
         try:
             lock_descriptor(alive, folder / "alive")
             with (folder / "output.txt").open("wb") as stream:
-                # From here on the folder is a job, of which the lock tells whether it runs.
+                # From here on the folder is a job; its lock tells whether it runs.
                 replace_json(folder / "job.json", {"request": request.to_json(), "group": group})
                 process = spawn(words, stream, own, keep=(alive,))
         finally:
@@ -82,7 +77,11 @@ class LocalPlace:
 
     def list(self) -> "Sequence[LocalJob]":
         stored = () if self.jobs is None else sorted(self.jobs.glob("*/job.json"))
-        return [_read_job(path, self) for path in stored]
+        return [self._read_job(path) for path in stored]
+
+    def _read_job(self, path: Path) -> "LocalJob":
+        stored = parse_json(read_file(path), exact=True)
+        return LocalJob(path.parent, RunRequest.from_json(stored["request"]), stored["group"], self)
 
 
 class LocalJob:
@@ -114,7 +113,7 @@ class LocalJob:
         return self._ended or self._begun
 
     def _look(self) -> None:
-        alive = self._is_alive()  # asked before looking: its last act may be the answer
+        alive = self._is_alive()  # before reading: the answer may be its last act
         if self._begun is None:
             try:
                 self._begun = self._read_answer(alive)
@@ -129,18 +128,18 @@ class LocalJob:
                 self._begun.run.request_stop()
 
     def _read_answer(self, alive: bool) -> Begun | None:
-        """The run once it has begun; raises what prevented it. None while nothing was said."""
+        """The run once it has begun; raises the error that prevented it. None while it starts."""
         answer = self.folder / "answer.json"
         if not answer.exists():
             if alive and time.monotonic() < self._deadline:
                 return None
             raise self._unanswered(alive)
-        told = read_json(answer)
-        if "error" not in told:
-            return Begun(told["run"], Path(told["path"]), told["pid"])
-        error = _rebuild(told["error"])
+        report = read_json(answer)
+        if "error" not in report:
+            return Begun(report["run"], Path(report["path"]), report["pid"])
+        error = _rebuild(report["error"])
         if isinstance(error, EnvFaultError) and error.hint is None:
-            error.hint = self._keep_output()  # a process that died may have said why
+            error.hint = self._keep_output()  # a process that died may have printed why
         raise error
 
     def _unanswered(self, alive: bool) -> GymsolveError:
@@ -154,11 +153,11 @@ class LocalJob:
         else:
             happened = f"the process ended with exit code {code} before the run began"
         lines = (self.folder / "output.txt").read_text(errors="replace").strip().splitlines()[-_TAIL:]
-        said = f" It said: {' / '.join(line.strip() for line in lines)}" if lines else ""
-        return GymsolveError(f"{happened}.{said}", where=self.request.verb, hint=self._keep_output())
+        quote = f" It said: {' / '.join(line.strip() for line in lines)}" if lines else ""
+        return GymsolveError(f"{happened}.{quote}", where=self.request.verb, hint=self._keep_output())
 
     def _keep_output(self) -> str:
-        """Where all of the output is, also after the job is forgotten."""
+        """Keep the output also after the job is forgotten; returns a sentence with its place."""
         self._kept = True
         return f"All of its output is in {self.folder / 'output.txt'}."
 
@@ -172,15 +171,15 @@ class LocalJob:
         self.poll()
 
     def kill(self) -> None:
-        """End the process, and whomever it has started: an environment that hangs would hang for ever."""
+        """End the process and its children: an environment that hangs would hang for ever."""
         if self._process is not None:
             pid = self._process.pid
             self._process.terminate()
         else:
-            known = _read_pid(self.folder) if self._is_alive() else None
-            if known is None:  # it has ended, and its number may be somebody else's by now
+            path = self.folder / "pid.json"
+            if not self._is_alive() or not path.exists():  # its number may be another process's by now
                 return
-            pid = known
+            pid = int(read_json(path)["pid"])
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
         deadline = time.monotonic() + _GRACE
@@ -203,7 +202,7 @@ class LocalJob:
 
 
 def jobs_at_once(threads: int, jobs: int) -> int:
-    """How many jobs train at once: as many as there are cores for them; each keeps about one busy."""
+    """How many jobs train at once: one per core, or fewer where each has several threads."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(jobs, cores // max(1, threads)))
 
@@ -212,7 +211,7 @@ def spawn(
     words: Sequence[str], stream: IO[bytes], own: Mapping[str, str], keep: Sequence[int] = ()
 ) -> "subprocess.Popen[bytes]":
     """Run `gymsolve WORDS…` in a session of its own, with `own` variables and the open files `keep`."""
-    # Nobody is there to answer the question that this variable asks for.
+    # A process in the background cannot answer the question that this variable asks for.
     inherited = {name: value for name, value in os.environ.items() if name != "GYMSOLVE_CONFIRM"}
     process = subprocess.Popen(
         # -P as in the installed script: a file of the working directory must not shadow a package.
@@ -224,19 +223,9 @@ def spawn(
         start_new_session=True,
         pass_fds=keep,
     )
-    # Somebody has to take note when the process ends, or it would stay in the table of processes.
+    # A process that nobody waits for would stay in the table of processes after its end.
     threading.Thread(target=process.wait, daemon=True, name=f"wait for {process.pid}").start()
     return process
-
-
-def _read_job(path: Path, place: LocalPlace) -> LocalJob:
-    stored = parse_json(read_file(path), exact=True)
-    return LocalJob(path.parent, RunRequest.from_json(stored["request"]), stored["group"], place)
-
-
-def _read_pid(folder: Path) -> int | None:
-    path = folder / "pid.json"
-    return int(read_json(path)["pid"]) if path.exists() else None
 
 
 def _is_locked(path: Path) -> bool:
@@ -250,11 +239,11 @@ def _is_locked(path: Path) -> bool:
     return False
 
 
-def _rebuild(told: dict[str, Any]) -> GymsolveError:
+def _rebuild(fields: dict[str, Any]) -> GymsolveError:
     """The error as the new process raised it."""
     kinds = {kind.__name__: kind for kind in _kinds(GymsolveError)}
-    bad = None if told["bad"] is None else BadNumber.from_json(told["bad"])
-    return kinds[told["kind"]](told["message"], where=told["where"], hint=told["hint"], bad=bad)
+    bad = None if fields["bad"] is None else BadNumber.from_json(fields["bad"])
+    return kinds[fields["kind"]](fields["message"], where=fields["where"], hint=fields["hint"], bad=bad)
 
 
 def _kinds(kind: type[GymsolveError]) -> list[type[GymsolveError]]:

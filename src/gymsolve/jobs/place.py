@@ -1,7 +1,7 @@
 """Protocols for places where runs train, and for the jobs there: this machine (`local.py`), others later.
 
 A job is one request that was submitted. A run appears in the runs folder only once its training begins, and
-for a place elsewhere only once `sync` has brought something of it.
+for a place elsewhere only once `sync` has copied some of its files.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from gymsolve.jobs.request import RunRequest
 from gymsolve.runs.run import Run
 
 Cursor = Mapping[str, int]
-"""How many bytes of each file of a run are here."""
+"""Bytes of each file of a run that are here."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Begun:
 
 @dataclass(frozen=True)
 class Ended:
-    """A job that is over; what became of its run stands in the run."""
+    """A job that is over; the run tells its own result."""
 
     begun: Begun | None
     """None if no run began."""
     error: GymsolveError | None = None
-    """Why no run began."""
+    """The reason why no run began."""
 
 
 class Job(Protocol):
@@ -47,7 +47,7 @@ class Job(Protocol):
 
     @property
     def key(self) -> str:
-        """Names the job at its place."""
+        """The name of the job at its place."""
 
     @property
     def request(self) -> RunRequest: ...
@@ -56,26 +56,26 @@ class Job(Protocol):
     def group(self) -> str | None: ...
 
     def poll(self) -> Begun | Ended | None:
-        """How it stands now; None while it starts. Asking again gives the same answer or a later one."""
+        """The state of the job; None while it starts. Later calls give the same state or a later one."""
 
     def stop(self) -> None:
-        """Ask the run to end after its update under way, as soon as it has begun; returns at once."""
+        """Ask the run to end after its current update, as soon as it has begun; returns at once."""
 
     def kill(self) -> None:
         """End it now, and whatever it has started."""
 
     def sync(self, cursor: Cursor) -> Cursor:
-        """Bring what is new since `cursor` into the runs folder."""
+        """Copy what is new since `cursor` into the runs folder."""
 
     def forget(self) -> None:
-        """Drop what the place keeps of a job that has ended; `list` no longer names it."""
+        """Delete the records of a job that has ended; `list` no longer has it."""
 
 
 class Place(Protocol):
-    """Somewhere runs can train."""
+    """A place where runs can train."""
 
     def submit(self, request: RunRequest, *, group: str | None = None) -> Job:
-        """Start it in the background, as one of a group if one is named."""
+        """Start a run in the background, as a member of a group if one is named."""
 
     def list(self) -> Sequence[Job]:
-        """Jobs that were submitted here and not forgotten, also by a process that is gone."""
+        """Jobs that were submitted here and not forgotten, also those of a process that is gone."""

@@ -1,11 +1,11 @@
 """Works off requests at a place, a few at a time: seeds of one command, trials of a remedy.
 
-A job that fails does not end the others; a stop reaches each, and what has not begun does not begin. This
-process only starts and watches. If it is killed, its jobs train on.
+A job that fails does not end the others. A stop reaches each job, and no further one begins. This process
+only starts and watches. If it is killed, its jobs train on.
 
-A stored queue (`Queue`) can be continued by another process. Its file holds requests alone. What became of
-each is told by the jobs that the place lists and by the runs of the group, so there is nothing that could
-disagree with them: runs that have ended stay, runs under way are watched again, runs that died are resumed.
+A stored queue (`Queue`) can be continued by another process. Its file holds requests alone; the jobs that the
+place lists and the runs of the group tell the state of each. Runs that have ended stay, running ones are
+watched again, and runs that died are resumed.
 """
 
 import shlex
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from gymsolve.errors import CodeRefusedError, GymsolveError, RunDamagedError, UsageError
 from gymsolve.jobs.place import Begun, Cursor, Ended, Job, Place
@@ -27,16 +27,14 @@ from gymsolve.runs.records import append_record, lines_from
 from gymsolve.runs.run import Run, open_run
 from gymsolve.runs.summary import RunSummary
 from gymsolve.runs.trust import are_trusted_words, trust_words
-
-if TYPE_CHECKING:
-    from gymsolve.training.stop import Reason, StopSignal
+from gymsolve.training.stop import Reason, StopSignal
 
 Task = RunRequest | Job
-"""What is to be done: a request to submit, or a job that was submitted before."""
+"""A request to submit, or a job that was submitted before."""
 _GLANCE = 0.05
 _BROKEN = ("crashed", "damaged")
 STOPPED = ("interrupt", "terminated", "stop file")
-"""Reasons of a run's end after which nothing further begins."""
+"""Reasons for a run's end after which no further task begins."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class TaskBegun:
 
 @dataclass(frozen=True)
 class TaskEnded:
-    """The run of a task is over, whatever became of it."""
+    """The run of a task is over, with whatever result."""
 
     key: str
     run: Run
@@ -65,9 +63,9 @@ class TaskFailed:
 
 @dataclass(frozen=True)
 class Stopping:
-    """Somebody asks to stop: all runs under way end after their update."""
+    """A stop was requested: all running runs end after their update."""
 
-    reason: "Reason"
+    reason: Reason
 
 
 @dataclass(frozen=True)
@@ -85,31 +83,29 @@ def work_off(
     at_once: int,
     on_event: Callable[[Event], None],
     group: str | None = None,
-    stop: "StopSignal | None" = None,
-) -> "Reason | Literal['failed'] | None":
-    """Train the tasks in order, at most `at_once` at a time; returns why not all ran to their end, if so.
+    stop: StopSignal | None = None,
+) -> Reason | Literal["failed"] | None:
+    """Train the tasks in order, at most `at_once` at a time; returns None if all ran to their end, else why.
 
     Ctrl-C, SIGTERM and SIGHUP stop all of them; so does a request that `on_event` makes to `stop`. A second
     signal, or an exception of `on_event`, ends them at once.
     """
-    from gymsolve.training.stop import StopSignal
-
     signalled = StopSignal() if stop is None else stop
     work = _Work(place, group, on_event, signalled)
     with signalled.listening():
         try:
             work.run(deque(tasks.items()), at_once)
         except BaseException:
-            work.kill()  # nobody would watch them any more
+            work.kill()  # no process would watch them any more
             raise
     return signalled.reason or ("failed" if work.broken else None)
 
 
 class _Work:
-    """Jobs under way, and what was heard of them."""
+    """Running jobs and their newest states."""
 
     def __init__(
-        self, place: Place, group: str | None, on_event: Callable[[Event], None], stop: "StopSignal"
+        self, place: Place, group: str | None, on_event: Callable[[Event], None], stop: StopSignal
     ) -> None:
         self.place, self.group, self.on_event, self.stop = place, group, on_event, stop
         self.jobs: dict[str, Job] = {}
@@ -123,7 +119,7 @@ class _Work:
             if self.stop.reason is not None:
                 waiting.clear()
                 self._stop_all(self.stop.reason)
-            # The first one begins alone: what is wrong with it may be wrong with all.
+            # The first one begins alone: if it fails, all others may fail for the same reason.
             while waiting and len(self.jobs) < (1 if self.first else at_once):
                 self._start(*waiting.popleft())
             for key in list(self.jobs):
@@ -163,7 +159,7 @@ class _Work:
             self.broken |= state.begun.run.status in _BROKEN
             self.on_event(TaskEnded(key, state.begun.run))
 
-    def _stop_all(self, reason: "Reason") -> None:
+    def _stop_all(self, reason: Reason) -> None:
         if not self.stopping:
             self.stopping = True
             self.on_event(Stopping(reason))
@@ -181,7 +177,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class Queue:
-    """Tasks of a group in a file beside the runs, `groups/<group>.jsonl`: one line for each."""
+    """Tasks of a group in the file `groups/<group>.jsonl` beside the runs, one line for each."""
 
     group: str
     base: Path
@@ -193,14 +189,14 @@ class Queue:
 
     @property
     def jobs(self) -> Path:
-        """Where a `LocalPlace` keeps the jobs of this queue."""
+        """The folder in which a `LocalPlace` keeps the jobs of this queue."""
         return self.path.with_suffix(".jobs")
 
     def add(self, tasks: Mapping[str, RunRequest]) -> None:
-        """Append tasks; they are on record before any of them begins."""
-        known = self.tasks() if self.path.exists() else {}
+        """Append tasks; they are stored before any of them begins."""
+        stored = self.tasks() if self.path.exists() else {}
         for key, request in tasks.items():
-            if key in known or request in known.values():
+            if key in stored or request in stored.values():
                 raise UsageError(f"the task {key!r}, or its request, is in the queue already.")
             if request.verb == "resume" or request.seeds is not None:
                 raise UsageError("a stored queue holds new runs, one in each task.", where=key)
@@ -210,10 +206,10 @@ class Queue:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             append_record(self.path, record)
             trust_words(f"{self.group}/{key}", request.words())
-            known[key] = request
+            stored[key] = request
 
     def tasks(self) -> dict[str, RunRequest]:
-        """All tasks in order; a line that was cut off while being written is none."""
+        """All tasks in order; a last line that was cut off is left out."""
         tasks = {}
         for line in lines_from(self.path, 0):
             try:
@@ -224,13 +220,13 @@ class Queue:
         return tasks
 
     def left(self, place: Place, *, trust: bool = False) -> dict[str, Task]:
-        """What is still to be done: jobs under way, runs to resume, requests that never began.
+        """Tasks that are not finished: running jobs, runs to resume, requests that never began.
 
-        Requests that this user did not add here begin nothing unless the user trusts them.
+        Requests that this user did not add here are refused unless the user trusts them.
         """
         jobs = jobs_under_way(place, self.group)
-        runs = [one for one in list_runs(self.base) if one.group == self.group]
-        begun = {request: one for one in reversed(runs) if (request := self._request_of(one)) is not None}
+        runs = [run for run in reversed(list_runs(self.base)) if run.group == self.group]
+        begun = {request: run for run in runs if (request := self._request_of(run)) is not None}
         tasks: dict[str, Task] = {}
         for key, request in self.tasks().items():
             run = begun.get(request)
@@ -256,10 +252,10 @@ class Queue:
                 hint="If you know where it comes from: trust=True, once.",
             )
 
-    def _request_of(self, one: RunSummary) -> RunRequest | None:
-        """The request that a run of the group was begun with; None if a person began it otherwise."""
+    def _request_of(self, run: RunSummary) -> RunRequest | None:
+        """The request by which a run of the group began; None if a person began it in another way."""
         try:
-            return RunRequest.from_words(open_run(self.base / one.id).info()["command"][1:])
+            return RunRequest.from_words(open_run(self.base / run.id).info()["command"][1:])
         except UsageError:
             return None
 
@@ -269,27 +265,27 @@ class Queue:
         *,
         at_once: int,
         on_event: Callable[[Event], None],
-        stop: "StopSignal | None" = None,
+        stop: StopSignal | None = None,
         trust: bool = False,
-    ) -> "Reason | Literal['failed'] | None":
-        """Do what is left, as `work_off` does; no other process may do so meanwhile."""
+    ) -> Reason | Literal["failed"] | None:
+        """Train the tasks that are left, as `work_off` does; no other process may do so meanwhile."""
         with ExitStack() as held:
             try:
                 held.enter_context(locked(self.path.with_suffix(".lock"), timeout=0.0))
             except HeldError as error:
-                told = f"the queue {self.group} is being worked off by another process."
-                raise UsageError(told, hint="Stop it first, or wait for its end.") from error
+                message = f"the queue {self.group} is being worked off by another process."
+                raise UsageError(message, hint="Stop it first, or wait for its end.") from error
             tasks = self.left(place, trust=trust)
             return work_off(tasks, place, at_once=at_once, on_event=on_event, group=self.group, stop=stop)
 
 
 def has_ended(run: RunSummary) -> bool:
-    """Whether a run was solved or has spent its budget: nobody stopped it and nothing broke."""
+    """True if a run was solved or has spent its budget: it was not stopped and nothing broke."""
     return run.status in ("solved", "finished") and run.reason not in STOPPED
 
 
 def jobs_under_way(place: Place, group: str) -> dict[RunRequest, Job]:
-    """Jobs of a group that still start or train; the others are told by their runs, and forgotten."""
+    """Jobs of a group that still start or train; jobs that have ended are forgotten."""
     jobs = {}
     for job in place.list():
         if job.group != group:

@@ -1,7 +1,7 @@
-"""A request for one run, spelled once for every door: command line, Python, servers, queues.
+"""A request for one run, the same for the command line, Python, servers and queues.
 
-A request knows neither where runs are kept nor how progress is shown: that is up to the place that trains it
-(`place.py`) and to the door. It is light, plain data: words of a command line, or JSON.
+A request knows neither where runs are kept nor how progress is shown: the place that trains it (`place.py`)
+and the caller decide that. It is plain data: words of a command line, or JSON.
 """
 
 import os
@@ -49,12 +49,12 @@ _ONLY: dict[str, tuple[Verb, ...]] = {
 }
 """Fields that not every verb takes."""
 _DOOR = {"--json", "--quiet", "-q", "--detach", "--confirm", "--yes", "-y", "--debug"}
-"""Switches of a command line that say how a run is shown; `--runs-dir` says where it is kept."""
+"""Switches of a command line that say how a run is shown."""
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One run that somebody wants: begun, resumed, or forked from another."""
+    """One run to begin, to resume, or to fork from another."""
 
     verb: Verb
     env_or_ref: str
@@ -63,7 +63,7 @@ class RunRequest:
     """Settings as `--set` takes them: `path=value`. `spell_settings` makes them of a mapping."""
     seed: int | None = None
     seeds: int | None = None
-    """Train so many seeds, `seed` being the first, as one group; None is one run."""
+    """Train so many seeds as one group, of which `seed` is the first; None is one run."""
     steps: int | str | None = None
     """Budget of the whole run: 200000, 200k."""
     start_from: str | None = None
@@ -77,7 +77,7 @@ class RunRequest:
     until: int | None = None
     """Environment steps at which a trial ends; its schedules go by the budget."""
     trial: str | None = None
-    """The command that a fork is a trial of, such as `gymsolve fix kl_high`: the source of its settings. A
+    """The command that makes this fork a trial, such as `gymsolve fix kl_high`: the source of its settings. A
     trial is listed with its origin and never `@last`. Without a checkpoint it begins at step 0."""
 
     def __post_init__(self) -> None:
@@ -93,9 +93,8 @@ class RunRequest:
 
     def _require_fitting_fields(self) -> None:
         if self.verb not in VERBS:
-            raise UsageError(
-                f"{self.verb!r} begins no run.", where="verb", hint=f"One of {', '.join(VERBS)}."
-            )
+            hint = f"One of {', '.join(VERBS)}."
+            raise UsageError(f"{self.verb!r} begins no run.", where="verb", hint=hint)
         for name, verbs in _ONLY.items():
             if _is_given(vars(self)[name]) and self.verb not in verbs:
                 raise UsageError(f"`gymsolve {self.verb}` does not take this.", where=name)
@@ -108,7 +107,7 @@ class RunRequest:
     # ---------------------------------------------------------------------------------- words
 
     def words(self) -> list[str]:
-        """What follows `gymsolve` in the command that does the same."""
+        """The words after `gymsolve` in the command that does the same."""
         words = [self.verb, self.env_or_ref, *setting_words(self.overrides)]
         for name, option in _OPTIONS.items():
             value = vars(self)[name]
@@ -120,7 +119,7 @@ class RunRequest:
 
     @classmethod
     def from_words(cls, words: Sequence[str]) -> Self:
-        """The request that a command line makes; options that only say how and where are left out."""
+        """The request that a command line makes; options on how a run is shown or kept are left out."""
         rest, given, overrides, named = deque(words), dict[str, Any](), list[str](), list[str]()
         fields_of = {option: name for name, option in _OPTIONS.items()}
         while rest:
@@ -148,9 +147,9 @@ class RunRequest:
     # ----------------------------------------------------------------------------------- JSON
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; what is not asked for is left out."""
-        told = vars(self) | {"overrides": list(self.overrides)}
-        return {name: value for name, value in told.items() if _is_given(value)}
+        """Plain data; fields at their defaults are left out."""
+        fields = vars(self) | {"overrides": list(self.overrides)}
+        return {name: value for name, value in fields.items() if _is_given(value)}
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
@@ -176,7 +175,7 @@ class RunRequest:
 
 
 def require_env(name: str) -> None:
-    """Refuse what cannot name an environment."""
+    """Refuse a text that cannot name an environment."""
     if name.startswith("-") or not name.strip():
         raise UsageError(f"{name!r} names no environment.", where="env", hint="Such as CartPole-v1.")
 
@@ -225,7 +224,7 @@ def _is_given(value: Any) -> bool:
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Whether a field of a request can hold this."""
+    """True if a field of a request can hold this value."""
     if name == "overrides":
         return isinstance(value, list) and all(isinstance(text, str) for text in value)
     if name in _SWITCHES:

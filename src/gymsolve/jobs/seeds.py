@@ -1,4 +1,4 @@
-"""Several seeds of one configuration: which commands train them, and one verdict over what came out.
+"""Several seeds of one configuration: the commands that train them, and one verdict over their results.
 
 Each seed is `gymsolve train … --seed N`, so any of them can be repeated, resumed and stopped by itself;
 `queue.py` works them off.
@@ -16,10 +16,12 @@ from gymsolve.jobs.local import LocalPlace, jobs_at_once
 from gymsolve.jobs.place import Place
 from gymsolve.jobs.queue import STOPPED, has_ended, jobs_under_way
 from gymsolve.jobs.request import RunRequest, spell_settings
+from gymsolve.recipes import parse_overrides
 from gymsolve.runs.groups import Group, create_group
 from gymsolve.runs.refs import best_reward, needed_reward
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import are_trusted_words, trust_words
+from gymsolve.view.report.seeds import FEWEST, interquartile_mean, seed_interval
 
 if TYPE_CHECKING:
     from gymsolve.training.planning.plan import Plan
@@ -27,13 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SeedResult(Answer):
-    """What became of one seed."""
+    """The result of one seed."""
 
     seed: int
     run: str | None
     """None if it never began."""
     status: str
-    """That of its run, or `not begun`."""
+    """The status of its run, or `not begun`."""
     reason: str | None
     solved: bool
     env_steps: int
@@ -46,7 +48,7 @@ class SeedResult(Answer):
 
     @property
     def has_ended(self) -> bool:
-        """It was solved, or its budget is spent: nobody stopped it and nothing broke."""
+        """True if it was solved or has spent its budget: it was not stopped and nothing broke."""
         return self.status in ("solved", "finished") and self.reason not in STOPPED
 
 
@@ -62,7 +64,7 @@ class SeedsVerdict(Answer):
     solved: int
     """How many seeds are solved."""
     judged: int
-    """How many have a last evaluation, which the next four are about."""
+    """How many have a last evaluation; mean, iqm, low and high are about these."""
     mean: float | None
     iqm: float | None
     """Interquartile mean."""
@@ -74,19 +76,17 @@ class SeedsVerdict(Answer):
     seconds: float
     """From the first start to the last end, as a clock shows it."""
     reason: str | None = None
-    """Why not all of them ran to their end, if so: `interrupt`, `hangup`, `terminated`, `stop file` or
+    """None if all of them ran to their end; else `interrupt`, `hangup`, `terminated`, `stop file` or
     `failed`."""
     success_needed: float | None = None
-    """Share of successes that counts as solved, where that decides (`solved_by`) and not the return."""
+    """Share of successes that counts as solved; None where the return decides (`solved_by`)."""
 
 
-# ------------------------------------------------------------------------------------- what to do
+# ------------------------------------------------------------------------------------- requests
 
 
 def plan_group(plan: "Plan", request: RunRequest, runs_dir: Path | str | None = None) -> Group:
-    """Write down a group of seeds; what was measured for the plan holds for all of them."""
-    from gymsolve.recipes import parse_overrides
-
+    """Store a group of seeds; values that were measured for the plan hold for all of them."""
     first, seeds = plan.config.seed, request.seeds or 1
     chosen = {path: value for path, value in parse_overrides(request.overrides).items() if path != "seed"}
     measured = [path for path, source in plan.resolved.provenance.items() if source.startswith("auto:")]
@@ -101,17 +101,17 @@ def plan_group(plan: "Plan", request: RunRequest, runs_dir: Path | str | None = 
 
 
 def group_place(group: Group, runs_dir: Path | str | None) -> LocalPlace:
-    """Where the seeds of a group train; whoever resumes it finds the jobs that are still under way."""
+    """The place where the seeds of a group train; a process that resumes it finds the running jobs."""
     return LocalPlace(group.path.with_suffix(".jobs"), runs_dir=runs_dir)
 
 
 def begin_tasks(group: Group) -> dict[str, RunRequest]:
-    """Train every seed of a new group."""
+    """Requests for every seed of a new group."""
     return {str(seed): _begin(group, seed) for seed in group.seeds}
 
 
 def resume_tasks(group: Group, change: RunRequest, place: Place) -> dict[str, RunRequest]:
-    """Go on with a group as `change`, a request to resume it, says: unfinished seeds resume, others begin.
+    """Requests to resume a group with the changes of `change`: unfinished seeds resume, others begin.
 
     Seeds that have ended by themselves go on only where settings change. A group from elsewhere begins no
     seed unless the user trusts it.
@@ -160,7 +160,7 @@ def _begin(group: Group, seed: int) -> RunRequest:
 
 
 def _changed(request: RunRequest, change: RunRequest) -> RunRequest:
-    """The request for a seed that never began, with what a resume of its group changes."""
+    """The request for a seed that never began, with the changes of a resume of its group."""
     return replace(
         request,
         overrides=request.overrides + change.overrides,
@@ -177,17 +177,15 @@ def _lookup(config: dict[str, Any], path: str) -> Any:
     return node
 
 
-# ------------------------------------------------------------------------------------ what came out
+# -------------------------------------------------------------------------------------- results
 
 
 def judge_seeds(group: Group, *, seconds: float = 0.0, reason: str | None = None) -> SeedsVerdict:
-    """The verdict over all seeds, from what their runs have written."""
-    from gymsolve.view.report.seeds import FEWEST, interquartile_mean, seed_interval
-
+    """The verdict over all seeds, from the files of their runs."""
     begun = group.runs()
     results = [_result(seed, begun.get(seed)) for seed in group.seeds]
-    finals = [one.final_reward for one in results if one.final_reward is not None]
-    steps = [one.solved_after for one in results if one.solved_after is not None]
+    finals = [seed.final_reward for seed in results if seed.final_reward is not None]
+    steps = [seed.solved_after for seed in results if seed.solved_after is not None]
     low, high = seed_interval(finals) if len(finals) >= FEWEST else (None, None)
     spread = {"median": statistics.median(steps), "min": min(steps), "max": max(steps)} if steps else None
     return SeedsVerdict(
@@ -196,7 +194,7 @@ def judge_seeds(group: Group, *, seconds: float = 0.0, reason: str | None = None
         seeds=group.seeds,
         runs=results,
         threshold=next((bar for run in begun.values() if (bar := needed_reward(run)) is not None), None),
-        solved=sum(one.solved for one in results),
+        solved=sum(seed.solved for seed in results),
         judged=len(finals),
         mean=statistics.fmean(finals) if finals else None,
         iqm=interquartile_mean(finals) if finals else None,

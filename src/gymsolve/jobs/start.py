@@ -1,4 +1,4 @@
-"""Starts a run in the background: a process of its own, which outlives whoever asked for it."""
+"""Starts a run in the background: in a process of its own, which outlives its starter."""
 
 import time
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ class StartedRun(Answer):
 def start(
     request: RunRequest, *, runs_dir: Path | str | None = None, limit: float = LONGEST_START
 ) -> StartedRun:
-    """Train what is requested in the background; returns once the run has begun.
+    """Start the requested run in the background; returns once it has begun.
 
-    Of several seeds, the answer names their group (`group:ID`). Raises what the command would say if it
-    cannot begin, also after `limit` seconds; nothing trains then.
+    Of several seeds, the answer names their group (`group:ID`). Raises the error of the command if it cannot
+    begin, also after `limit` seconds; nothing trains then.
     """
     job = LocalPlace(runs_dir=runs_dir, limit=limit).submit(request)
     try:
@@ -37,7 +37,7 @@ def start(
             require_wanted()
             time.sleep(_GLANCE)
     except BaseException:
-        job.kill()  # whoever stops waiting must not leave a training that nobody knows of
+        job.kill()  # a caller that stops waiting must leave no unknown training
         job.forget()
         raise
     job.forget()
@@ -50,9 +50,9 @@ def start(
 
 
 def start_fix(run: Run, alert: str | None, seeds: int, max_seconds: float | None = None) -> StartedRun:
-    """Try the remedy of an alert in the background; a `fix` event of the run tells what came of it.
+    """Try the remedy of an alert in the background; a `fix` event of the run has the result.
 
-    Its trials train one after the other: whoever starts them allowed one run.
+    Its trials train one after the other, since the caller was allowed one run.
     """
     words = ["fix", str(run.path), *([alert] if alert else []), "--seeds", str(seeds), "--json"]
     words += [*flag_words("--max-seconds", max_seconds), "--at-once", "1"]

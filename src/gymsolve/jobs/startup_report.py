@@ -1,7 +1,7 @@
-"""What a process says to whoever started it in the background (`jobs/start.py`), if anybody did.
+"""Reports of a process to the one that started it in the background (`jobs/start.py`), if there is one.
 
-The environment variable ANSWER names the file for the answer. Every training passes through here, so this
-module is light: without that variable nothing else is imported.
+The environment variable ANSWER names the file for the report. `gymsolve web` imports this module before it
+opens its port, so `runs` is imported only where there is something to report.
 """
 
 import contextlib
@@ -17,19 +17,16 @@ if TYPE_CHECKING:
 
 ANSWER = "GYMSOLVE_ANSWER"
 GROUP = "GYMSOLVE_GROUP"
-"""Names the group that a run belongs to, if it is one of several seeds."""
+"""The variable that names the group of a run, if it is one of several seeds."""
 
 
 def announce_run(run: "Run") -> None:
-    """Tell the starter, if there is one, that the run has begun; from here on it trains for itself.
-
-    Its log keeps what goes to standard error after this, such as where the interpreter crashed.
-    """
+    """Tell the starter, if there is one, that the run has begun; its log keeps standard error from now on."""
     announce(run.id, run.path, run.path / "log.txt")
 
 
 def announce(name: str, path: Path, log: Path) -> None:
-    """The same for whatever has a name, a path and a log."""
+    """The same for a run or a group, by name, path and log."""
     answer = os.environ.pop(ANSWER, None)
     if answer is None:
         return
@@ -44,7 +41,7 @@ def announce(name: str, path: Path, log: Path) -> None:
 
 
 def group_of_starter() -> str | None:
-    """The group that this process trains a seed of; asked once, so that no other run inherits it."""
+    """The group of the seed that this process trains; read once, so that no other run inherits it."""
     return os.environ.pop(GROUP, None)
 
 
@@ -58,8 +55,8 @@ def announce_error(error: GymsolveError) -> None:
     _answer(answer, {"error": {"kind": type(error).__name__, **facts, "bad": bad}})
 
 
-def _answer(path: str, told: dict[str, Any]) -> None:
+def _answer(path: str, report: dict[str, Any]) -> None:
     from gymsolve.runs.files import replace_json
 
-    with contextlib.suppress(RunDamagedError):  # nobody waits any more; that is no reason not to train
-        replace_json(Path(path), told)
+    with contextlib.suppress(RunDamagedError):  # without a starter that waits, the run trains all the same
+        replace_json(Path(path), report)

@@ -1,14 +1,14 @@
-"""Trials of a remedy: original and changed settings side by side, what they say, and how surely.
+"""Trials of a remedy: runs with original and changed settings, compared.
 
-A verdict is no surer than the seeds allow: a side is better only if each of its seeds beats each of the other
-side's and the gap exceeds twice its standard error. The answer also says how often chance alone does that.
+A side is better only if each of its seeds beats each of the other side's and the gap exceeds twice its
+standard error. The answer also says how often chance alone would do that.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, variance
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from gymsolve.answers import Answer
 from gymsolve.doctor.fix import SIDES, FixAnswer, FixPlan, Side
@@ -17,9 +17,7 @@ from gymsolve.jobs.queue import Event, TaskEnded, TaskFailed, work_off
 from gymsolve.jobs.request import RunRequest, spell_settings
 from gymsolve.runs import Run
 from gymsolve.runs.fixes import record_fix
-
-if TYPE_CHECKING:
-    from gymsolve.training.stop import Reason
+from gymsolve.training.stop import EXIT_CODES, Reason, StopSignal
 
 Verdict = Literal["helped", "hurt", "unclear"]
 _ERRORS = 2.0
@@ -40,7 +38,7 @@ class Trial(Answer):
     metric: float | None
     """Median of the promised metric in the second half."""
     fired: bool
-    """The alert came again."""
+    """True if the alert came again."""
 
     @property
     def rank(self) -> float:
@@ -67,7 +65,7 @@ class KeptPromise(Answer):
     original: float | None
     changed: float | None
     kept: int | None
-    """Seeds on which it went where it should; None when a number cannot tell."""
+    """Seeds on which it moved as promised; None if the promise has no direction."""
     of: int
     """Seeds on which it was measured."""
 
@@ -91,15 +89,13 @@ def try_fix(
     on_trial: Callable[[Trial], None] | None = None,
     trust: bool = False,
     at_once: int | None = None,
-) -> "TriedFix | Reason":
+) -> TriedFix | Reason:
     """Train all trials in processes of their own, compare and record them.
 
-    Returns the reason instead, and records nothing, if one of them was stopped. `on_trial` hears of each when
-    it is over. As many train `at_once` as there are cores for, unless said otherwise. A run from elsewhere
-    that names code of its own needs `trust`.
+    Returns the reason instead, and records nothing, if one of them was stopped. Calls `on_trial` after each.
+    By default as many train `at_once` as there are cores for. A run from elsewhere that names code of its own
+    needs `trust`.
     """
-    from gymsolve.training.stop import StopSignal
-
     assert plan.alert is not None
     sides = {f"{side} {seed}": (side, seed) for seed in plan.seeds for side in SIDES}
     at_once = trials_at_once(plan) if at_once is None else at_once
@@ -108,7 +104,7 @@ def try_fix(
 
     def hear(event: Event) -> None:
         if isinstance(event, TaskFailed):
-            raise event.error  # what keeps one from beginning is no finding about the remedy
+            raise event.error  # it says nothing about the remedy
         if not isinstance(event, TaskEnded) or stop.reason is not None:
             return
         if (reason := _stopped_by(event.run)) is not None:
@@ -127,10 +123,8 @@ def try_fix(
     return tried
 
 
-def _stopped_by(run: Run) -> "Reason | None":
-    """Who stopped a trial, if somebody did; what else ends it is a finding."""
-    from gymsolve.training.stop import EXIT_CODES
-
+def _stopped_by(run: Run) -> Reason | None:
+    """The reason for a stop of a trial; None if it ended by itself, crashes included."""
     summary = run.summary()
     if summary.reason in EXIT_CODES:
         return cast("Reason", summary.reason)
@@ -154,7 +148,7 @@ def trial_request(plan: FixPlan, side: Side, seed: int, *, trust: bool, alone: b
 
 
 def read_trial(plan: FixPlan, side: Side, seed: int, run: Run) -> Trial:
-    """What the folder of a trial's run says."""
+    """The result of a trial, from the folder of its run."""
     assert plan.alert is not None
     rows = [row for row in run.read_metrics().rows if row.get("env_steps", 0) > plan.start]
     judged = [row for row in rows if math.isfinite(row.get("eval/mean_reward", math.nan))]
@@ -178,8 +172,8 @@ def read_trial(plan: FixPlan, side: Side, seed: int, run: Run) -> Trial:
 
 
 def compare_trials(plan: FixPlan, trials: Sequence[Trial]) -> TriedFix:
-    """Say whether the remedy helped."""
-    sides = {side: [one for one in trials if one.side == side] for side in SIDES}
+    """The verdict on the remedy, from all trials."""
+    sides = {side: [trial for trial in trials if trial.side == side] for side in SIDES}
     verdict = _verdict(plan, sides["original"], sides["changed"])
     return TriedFix(
         **plan.facts(),
@@ -195,14 +189,14 @@ def compare_trials(plan: FixPlan, trials: Sequence[Trial]) -> TriedFix:
 def record_trials(plan: FixPlan, tried: TriedFix) -> None:
     """Write the result into the run whose alert it is about."""
     assert plan.alert is not None
-    told = tried.to_json()
-    record_fix(plan.run, plan.alert.id, told)
+    answer = tried.to_json()
+    record_fix(plan.run, plan.alert.id, answer)
     plan.run.append_event(
         "fix",
         env_steps=plan.start,
         alert=plan.alert.id,
-        changes=told["changes"],
-        children=[one.run for one in tried.trials],
+        changes=answer["changes"],
+        children=[trial.run for trial in tried.trials],
         verdict=tried.verdict,
         chance=tried.chance,
     )
@@ -211,7 +205,7 @@ def record_trials(plan: FixPlan, tried: TriedFix) -> None:
 def _verdict(plan: FixPlan, original: Sequence[Trial], changed: Sequence[Trial]) -> Verdict:
     if not plan.comparable or len(plan.seeds) < 2:
         return "unclear"
-    before, after = [one.rank for one in original], [one.rank for one in changed]
+    before, after = [trial.rank for trial in original], [trial.rank for trial in changed]
     if min(after) > max(before) and _is_wide(original, changed):
         return "helped"
     if max(after) < min(before) and _is_wide(original, changed):
@@ -220,12 +214,12 @@ def _verdict(plan: FixPlan, original: Sequence[Trial], changed: Sequence[Trial])
 
 
 def _is_wide(original: Sequence[Trial], changed: Sequence[Trial]) -> bool:
-    """The gap exceeds the noise of seeds and episodes; a crash needs no such proof."""
-    sides = [[one.rank for one in side] for side in (original, changed)]
+    """True if the gap exceeds the noise of seeds and episodes; a crash needs no such proof."""
+    sides = [[trial.rank for trial in side] for side in (original, changed)]
     if not all(map(math.isfinite, (*sides[0], *sides[1]))):
         return True
     noise = sum(variance(side) / len(side) for side in sides)
-    noise += sum(one.error**2 for one in (*original, *changed)) / len(original) ** 2
+    noise += sum(trial.error**2 for trial in (*original, *changed)) / len(original) ** 2
     return abs(fmean(sides[1]) - fmean(sides[0])) > _ERRORS * math.sqrt(noise)
 
 
@@ -235,12 +229,12 @@ def _chance(seeds: int) -> float:
 
 
 def _result(trials: Sequence[Trial]) -> SideResult:
-    rewards = [one.reward for one in trials if one.reward is not None]
+    rewards = [trial.reward for trial in trials if trial.reward is not None]
     return SideResult(
         mean_reward=fmean(rewards) if rewards else None,
         spread=math.sqrt(variance(rewards)) if len(rewards) > 1 else None,
-        crashed=sum(one.status == "crashed" for one in trials),
-        fired=sum(one.fired for one in trials),
+        crashed=sum(trial.status == "crashed" for trial in trials),
+        fired=sum(trial.fired for trial in trials),
     )
 
 
@@ -263,5 +257,5 @@ def _kept(plan: FixPlan, original: Sequence[Trial], changed: Sequence[Trial]) ->
 
 
 def _mean(trials: Sequence[Trial]) -> float | None:
-    values = [one.metric for one in trials if one.metric is not None]
+    values = [trial.metric for trial in trials if trial.metric is not None]
     return fmean(values) if values else None

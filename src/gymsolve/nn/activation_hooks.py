@@ -1,4 +1,4 @@
-"""Looking at hidden layers while a batch passes through them."""
+"""Records the outputs of hidden layers while a batch passes through them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,20 +11,20 @@ from gymsolve.nn.bodies import ACTIVATIONS
 
 @contextmanager
 def watching_activations(module: nn.Module) -> Iterator[dict[str, Tensor]]:
-    """Fills with what each activation gives [B, units], by its name, while passes go through `module`.
+    """A dict that is filled with the output [B, units] of each activation, by name, in passes of `module`.
 
-    A unit of a convolution is a channel, measured by the mean of its size over the picture: places where
-    nothing ever happens say something about the picture, not about the network.
+    A unit of a convolution is a channel, measured by the mean of its size over the picture: places in which
+    nothing ever happens are a property of the picture, not of the network.
     """
-    found: dict[str, Tensor] = {}
+    outputs: dict[str, Tensor] = {}
     kinds = tuple(ACTIVATIONS.values())
     layers = {name: layer for name, layer in module.named_modules() if type(layer) in kinds}
     hooks = [
-        layer.register_forward_hook(_keep(found, name, _channels(module, name)))
+        layer.register_forward_hook(_keep(outputs, name, _channels(module, name)))
         for name, layer in layers.items()
     ]
     try:
-        yield found
+        yield outputs
     finally:
         for hook in hooks:
             hook.remove()
@@ -38,13 +38,13 @@ def _channels(module: nn.Module, name: str) -> int | None:
 
 
 def _keep(
-    found: dict[str, Tensor], name: str, channels: int | None
+    outputs: dict[str, Tensor], name: str, channels: int | None
 ) -> Callable[[nn.Module, Any, Tensor], None]:
     def hook(layer: nn.Module, given: Any, out: Tensor) -> None:
         if out.ndim > 2:
             out = out.flatten(2).abs().mean(dim=2)
-        elif channels is not None:  # the last one works on what is flattened already
+        elif channels is not None:  # the input of the last activation is flattened already
             out = out.view(len(out), channels, -1).abs().mean(dim=2)
-        found[name] = out.clone()
+        outputs[name] = out.clone()
 
     return hook

@@ -1,7 +1,7 @@
 """Bodies: from an observation entry to features.
 
 Convolutions take uint8 or float images [B, C, H, W]; `mlp` stacks fully connected layers. `policy.py` joins
-the pieces.
+them.
 """
 
 from itertools import islice
@@ -27,6 +27,13 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
     "silu": nn.SiLU,
     "leaky_relu": nn.LeakyReLU,
 }
+_PLANS = {
+    "nature": ((32, 8, 4, 0), (64, 4, 2, 0), (64, 3, 1, 0)),
+    "small": ((16, 8, 4, 0), (32, 4, 2, 0)),
+    "tiny": ((16, 3, 1, 0), (32, 3, 1, 0)),
+    "mario": ((32, 3, 2, 1),) * 4,  # as in nemanja-m's super-mario-agent
+}
+"""Outputs, kernel, stride and padding of plain convolutions."""
 _ROOT_TWO = float(np.sqrt(2.0))
 
 
@@ -64,29 +71,20 @@ def convolutions(name: str, shape: tuple[int, ...], rng: Draws) -> tuple[nn.Sequ
     channels, *sides = shape
     smallest = min(sides)
     layers: list[nn.Module] = []
-    if name == "nature":
-        _require(smallest >= 36, name, shape, 36)
-        for out, kernel, stride in ((32, 8, 4), (64, 4, 2), (64, 3, 1)):
-            layers += [nn.Conv2d(channels, out, kernel, stride), nn.ReLU(inplace=True)]
-            channels = out
-    elif name == "small":
-        _require(smallest >= 5, name, shape, 5)
-        # Two layers; below 36 pixels a side strides would leave nothing, so none are taken.
-        plan = ((16, 8, 4), (32, 4, 2)) if smallest >= 36 else ((16, 3, 1), (32, 3, 1))
-        for out, kernel, stride in plan:
-            layers += [nn.Conv2d(channels, out, kernel, stride), nn.ReLU(inplace=True)]
-            channels = out
-    elif name == "mario":
-        for _ in range(4):  # as in nemanja-m's super-mario-agent
-            layers += [nn.Conv2d(channels, 32, 3, 2, padding=1), nn.ReLU(inplace=True)]
-            channels = 32
-    else:
-        _require(smallest >= 8, name, shape, 8)
+    least = {"nature": 36, "small": 5, "mario": 1, "impala": 8}[name]
+    _require(smallest >= least, name, shape, least)
+    if name == "impala":
         for out in (16, 32, 32):
             layers += [nn.Conv2d(channels, out, 3, padding=1), nn.MaxPool2d(3, 2, padding=1)]
             layers += [_Residual(out), _Residual(out)]
             channels = out
         layers.append(nn.ReLU(inplace=True))
+    else:
+        # Below 36 pixels a side, strides of the small stack would leave nothing.
+        plan = _PLANS["tiny" if name == "small" and smallest < 36 else name]
+        for out, kernel, stride, padding in plan:
+            layers += [nn.Conv2d(channels, out, kernel, stride, padding), nn.ReLU(inplace=True)]
+            channels = out
     # The last activation after flattening: from there on, memory is in the order of the next layer.
     stack = nn.Sequential(*layers[:-1], nn.Flatten(), layers[-1])
     for module in stack.modules():
@@ -130,15 +128,15 @@ class Encoder(nn.Module):
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
     def numbers(self, obs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Entries that are not categories, as the first layer takes them, [B, size] each."""
-        found = {}
+        """Inputs [B, size] of the first layer by entry, without categories."""
+        scaled = {}
         for key, name in self.names.items():
             entry = self.entries[name]
             if isinstance(entry, _Vector):
-                found[key] = entry(obs[key])
+                scaled[key] = entry(obs[key])
             elif isinstance(entry, _Image):
-                found[key] = entry.scaled(obs[key]).flatten(1)
-        return found
+                scaled[key] = entry.scaled(obs[key]).flatten(1)
+        return scaled
 
     def stacks(self) -> dict[str, nn.Sequential]:
         """The convolutions of every picture, by entry."""
@@ -146,20 +144,19 @@ class Encoder(nn.Module):
         return {key: entry.stack for key, entry in entries.items() if isinstance(entry, _Image)}
 
     def usual(self, key: str) -> Tensor:
-        """The numbers [*shape] of an entry that the first layer takes for zeros."""
+        """The numbers [*shape] of an entry that become zeros for the first layer."""
         entry = self.entries[self.names[key]]
         assert isinstance(entry, _Vector)
         return entry.usual()
 
     @property
     def compiled(self) -> bool:
-        """Whether compiled kernels convolve, on a CPU."""
-        return any(
-            isinstance(entry, _Image) and entry.compiled is not None for entry in self.entries.values()
-        )
+        """True if compiled kernels convolve, on a CPU."""
+        images = [entry for entry in self.entries.values() if isinstance(entry, _Image)]
+        return any(entry.compiled is not None for entry in images)
 
     def reads_planes(self, key: str) -> bool:
-        """Whether pictures are read as quickly channel by channel as with channels last, on a CPU."""
+        """True if pictures are read as quickly channel by channel as with channels last, on a CPU."""
         entry = self.entries[self.names[key]]
         return isinstance(entry, _Image) and entry.compiled is not None and entry.compiled.reads_planes
 
@@ -208,8 +205,8 @@ class _Image(nn.Module):
     """Pixels brought to [0, 1] by the bounds of their space, then convolutions.
 
     The compiled kernels do it where they can. With torch, pixels are laid out channels last, which on a CPU
-    makes the whole pass about 1.7 times as fast; weights keep torch's usual layout. The scale is multiplied
-    into the first weights instead of into every pixel.
+    makes the whole pass about 1.7 times as fast; weights keep torch's usual layout. The first weights are
+    multiplied by the scale instead of every pixel.
     """
 
     def __init__(self, stack: nn.Sequential, entry: ObsSpec) -> None:
@@ -237,15 +234,15 @@ class _Image(nn.Module):
 
     @staticmethod
     def _is_plain(x: Tensor) -> bool:
-        """Whether these are bytes on a CPU; a caller may have pictures in floats, or on a device."""
+        """True for bytes on a CPU; a caller may have pictures in floats, or on a device."""
         return x.device.type == "cpu" and x.dtype == torch.uint8
 
     def _watched(self) -> bool:
-        """True while hooks look at single layers."""
+        """True while hooks record single layers."""
         return any(layer._forward_hooks for layer in self.stack)
 
     def scaled(self, x: Tensor) -> Tensor:
-        """Scaled pixels; the scaled first weights amount to the same."""
+        """Scaled pixels; scaled first weights have the same effect."""
         return (x.float() - self.low) * self.scale
 
     def _first(self, pixels: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """Stacks of convolutions over uint8 pictures by the compiled kernels: torch's numbers, a third sooner.
 
-`fast/convolutions.c` needs weights in an order of its own. This module finds that order once, by rearranging
-indices instead of numbers; a single lookup then reorders weights and slopes. Torch's threads share the
-pictures, and their slopes are added in a fixed order, so that a repeated run gives the same bits.
+`fast/convolutions.c` needs weights in an order of its own. This module computes that order once, from
+indices; a single lookup then reorders weights and slopes. Torch's threads share the pictures, and their
+slopes are added in a fixed order, so that a repeated run gives the same bits.
 """
 
 import ctypes
@@ -22,11 +22,11 @@ from gymsolve.spec import Array
 _NARROWEST = 8
 """Floats in a vector; with fewer (SSE, NEON) torch's own code is faster."""
 _FEWEST = 2
-"""Pictures for which another thread pays."""
+"""Pictures per thread, at least."""
 
 
 def compile_stack(layers: list[nn.Conv2d], shape: tuple[int, ...], scale: float) -> "CompiledStack | None":
-    """Convolutions, each followed by a ReLU, over uint8 pictures [C, H, W]; None where torch has to do it."""
+    """Convolutions, each followed by a ReLU, over uint8 pictures [C, H, W]; None where torch must do it."""
     rows, (_, height, width) = [], shape
     for layer in layers:
         kernel, stride = layer.kernel_size[0], layer.stride[0]
@@ -76,7 +76,7 @@ class CompiledStack:
         self._turned = torch.from_numpy(np.concatenate(turned))  # [weights]
         self._spare: Array | None = None
         self.reads_planes = (rows[0][0], rows[0][5]) == (4, 4)
-        """Whether pictures of separate channels are read as quickly as channels last."""
+        """True if pictures of separate channels are read as quickly as channels last."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies are compiled anew: kernels and addresses are those of a machine and a process."""
@@ -85,10 +85,10 @@ class CompiledStack:
     def __call__(self, x: Tensor, layers: list[nn.Conv2d]) -> Tensor:
         """Features [B, F] of pictures x [B, C, H, W], after the last ReLU."""
         parameters = [w for layer in layers for w in (layer.weight, layer.bias)]
-        # Within an autograd function gradients are always off, and weights still say that they need one.
+        # Within an autograd function gradients are always off, and weights still require them.
         learning = torch.is_grad_enabled()
-        found: Tensor = _Convolve.apply(self, learning, x, *parameters)  # type: ignore[no-untyped-call]
-        return found
+        features: Tensor = _Convolve.apply(self, learning, x, *parameters)  # type: ignore[no-untyped-call]
+        return features
 
     def forward(self, x: Tensor, weights: list[Tensor], biases: list[Tensor], kept: Array | None) -> Tensor:
         features = torch.empty(len(x), self._features)
@@ -107,15 +107,15 @@ class CompiledStack:
         given = (self._geometry, saved.x.numpy(), packed, saved.kept, saved.features.numpy())
         slopes = d_features.contiguous().numpy(), d_weights.numpy(), d_biases.numpy()
         self._kernels.convolve_back(*given, *slopes, threads, self._fork)
-        found = torch.empty_like(flat)
-        found[self._turned] = d_weights.sum(0)
-        found[: self._pixels] *= self._scale
+        slope = torch.empty_like(flat)
+        slope[self._turned] = d_weights.sum(0)
+        slope[: self._pixels] *= self._scale
         sizes = [w.numel() for w in saved.weights]
-        shaped = [part.view_as(w) for part, w in zip(_cut(found, sizes), saved.weights, strict=True)]
+        shaped = [part.view_as(w) for part, w in zip(_cut(slope, sizes), saved.weights, strict=True)]
         return [slope for pair in zip(shaped, _cut(d_biases.sum(0), outputs), strict=True) for slope in pair]
 
     def room(self, pictures: int) -> Array:
-        """Memory that a forward pass leaves to its backward pass; that of an earlier pass if it is free."""
+        """Memory that a forward pass fills for its backward pass; that of an earlier pass if it is free."""
         spare, self._spare = self._spare, None
         if spare is not None and len(spare) == pictures:
             return spare
@@ -132,7 +132,7 @@ class CompiledStack:
 
 
 class _Saved:
-    """What the backward pass needs."""
+    """Tensors for the backward pass."""
 
     def __init__(self, x: Tensor, weights: list[Tensor], features: Tensor, kept: Array) -> None:
         self.x, self.weights, self.features, self.kept = x, weights, features, kept
@@ -170,9 +170,9 @@ def _threads(pictures: int) -> int:
 
 @functools.cache
 def _find_fork() -> int | None:
-    """The address at which the OpenMP that torch brings along starts work in its threads.
+    """The address of the function by which torch's own OpenMP starts work in its threads.
 
-    Its threads spin for a while when torch is done with them: threads of our own would have to wait.
+    Its threads spin for a while after each use by torch, so other threads would have to wait.
     """
     for path in Path(torch.__file__).parent.glob("lib/libgomp*.so*"):
         library = ctypes.CDLL(str(path))  # the one that is loaded already
@@ -190,7 +190,7 @@ def _ceil(size: int, stride: int) -> int:
 
 
 def _fold(weights: Array, stride: int) -> Array:
-    """[O, C, k, k] → [taps, span, O]: rows of the folded kernel, and what lies under each."""
+    """[O, C, k, k] → [taps, span, O]: rows of the folded kernel, with the inputs under each."""
     outputs, channels, kernel, _ = weights.shape
     taps = kernel // stride
     split = weights.reshape(outputs, channels, taps, stride, taps, stride)

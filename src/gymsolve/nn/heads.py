@@ -1,8 +1,8 @@
 """Action heads: features → a distribution over actions, and the arithmetic on it.
 
 Two heads serve every action space. `CategoricalHead` covers Discrete (one part), MultiDiscrete and
-MultiBinary (parts of two); `GaussianHead` covers boxes. Randomness comes in as NumPy noise, so that
-sampling depends on the run's own stream and on nothing else.
+MultiBinary (parts of two); `GaussianHead` covers boxes. Randomness comes as NumPy noise, so that sampling
+depends on the run's own stream alone.
 """
 
 import math
@@ -22,10 +22,10 @@ ILLEGAL = -1e9
 
 
 class Head(Protocol):
-    """What the policy asks of a head; `params` [B, …] is what `forward` returned."""
+    """A distribution over actions; `params` [B, …] is the result of `forward`."""
 
     def __call__(self, features: Tensor, masks: Tensor | None, tasks: Tensor | None = None) -> Tensor:
-        """`tasks` [B] says which of several heads counts in each row; None where there is one."""
+        """Parameters from features; `tasks` [B] selects one of several heads per row."""
 
     def noise(self, rng: np.random.Generator, count: int) -> Array:
         """Randomness for `count` samples."""

@@ -7,7 +7,7 @@ from torch import nn
 from gymsolve.first_weights import orthogonal
 
 Draws = np.random.Generator | None
-"""Where first weights come from; None when saved ones are about to be loaded over them."""
+"""The source of first weights; None when saved ones will be loaded over them."""
 
 
 @torch.no_grad()

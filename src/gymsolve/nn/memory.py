@@ -1,9 +1,8 @@
-"""Recurrent cells: what a policy remembers of an episode, one step at a time or over whole sequences.
+"""Recurrent cells, run one step at a time or over whole sequences.
 
-Memory is one array [N, M]: the states of all cells side by side, then what they are told of the last step
-(its action, its reward). So whoever stores, cuts, clears and restores memory need not know what is in it. A
-`OneStep` takes cells through one step, `Unrolled` through padded sequences; both give the same numbers up to
-rounding.
+Memory is one array [N, M]: the states of all cells side by side, then their inputs from the last step (its
+action, its reward). Code that stores, cuts, clears and restores memory need not know its columns. `OneStep`
+runs cells for one step, `Unrolled` over padded sequences; both give the same numbers up to rounding.
 """
 
 from dataclasses import dataclass, field
@@ -39,7 +38,7 @@ class Cell(nn.Module):
         return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Features [N, F] and the state before them [N, columns] → what is handed on, and the state after."""
+        """Features [N, F] and the state before them [N, columns] → output and state after them."""
         if not self.lstm:
             out = torch.gru_cell(x, state, *self._weights)
             return out, out
@@ -55,7 +54,7 @@ class Cell(nn.Module):
         return torch.cat(self._run(x, state)[1:], dim=2).squeeze(0)
 
     def _run(self, x: Tensor, state: Tensor) -> tuple[Tensor, ...]:
-        # Biases, one layer, no dropout, kept for a backward pass?, one direction, time first.
+        # Biases, one layer, no dropout, for a backward pass or not, one direction, time first.
         options = (True, 1, 0.0, torch.is_grad_enabled(), False, False)
         if not self.lstm:
             return torch.gru(x, state.unsqueeze(0).contiguous(), self._weights, *options)
@@ -67,8 +66,7 @@ class Cell(nn.Module):
 def states_after(cell: Cell, x: Tensor, state: Tensor, lengths: Array) -> Tensor:
     """The states [S, columns] of a cell after sequences, whose features [B, F] stand one after the other.
 
-    All go on side by side until the shortest ends, the others until the next one does: so no state passes
-    through padding.
+    All run side by side until the shortest ends, the others until the next one ends: so there is no padding.
     """
     after = state.clone()
     order = np.argsort(-lengths, kind="stable")
@@ -92,7 +90,7 @@ def _draw(gates: int, size: int, inputs: int, rng: Draws) -> Tensor:
 
 
 class LastStepInputs:
-    """The last columns of memory: the action and the reward of the last step, where the settings ask."""
+    """The last columns of memory: action and reward of the last step, where the settings ask for them."""
 
     def __init__(self, action: ActionSpec, inputs: tuple[str, ...]) -> None:
         self._action = action if "action" in inputs else None
@@ -102,13 +100,13 @@ class LastStepInputs:
             self.size += sum(action.nvec) if action.nvec else action.size
 
     def columns(self, actions: Tensor) -> list[Tensor]:
-        """What memory holds of a step whose reward is not known yet; `actions` [N, A]."""
-        found = []
+        """The columns of a step with `actions` [N, A] whose reward is not known yet."""
+        columns = []
         if self._action is not None:
-            found.append(self._encode(actions, self._action))
+            columns.append(self._encode(actions, self._action))
         if self.reward:
-            found.append(torch.zeros(len(actions), 1, device=actions.device))
-        return found
+            columns.append(torch.zeros(len(actions), 1, device=actions.device))
+        return columns
 
     @staticmethod
     def _encode(actions: Tensor, spec: ActionSpec) -> Tensor:
@@ -123,30 +121,30 @@ class LastStepInputs:
         return actions.clamp(-1.0, 1.0) if spec.bounded else actions
 
     def override_action(self, memory: Array, actions: Array) -> Array:
-        """Memory [N, M] in which other actions [N, A] were taken than those that were chosen."""
+        """Memory [N, M] after other actions [N, A] than the chosen ones were taken."""
         if self._action is None:
             return memory
-        told = memory.copy()
+        after = memory.copy()
         columns = self._encode(torch.from_numpy(actions), self._action).numpy()
         first = memory.shape[1] - self.size
-        told[:, first : first + columns.shape[1]] = columns
-        return told
+        after[:, first : first + columns.shape[1]] = columns
+        return after
 
     def hear(self, memory: Array, rewards: Array) -> Array:
         """Memory [N, M] with the rewards of the step; large ones grow like their logarithm."""
         if not self.reward:
             return memory
-        told = memory.copy()
+        after = memory.copy()
         exact = np.asarray(rewards, np.float32)  # some environments give Python's floats
-        told[:, -1] = np.sign(exact) * np.log1p(np.abs(exact))
-        return told
+        after[:, -1] = np.sign(exact) * np.log1p(np.abs(exact))
+        return after
 
 
 class Past(Protocol):
-    """What came before the rows of a pass."""
+    """The memory before the rows of a pass."""
 
     def through(self, cell: Cell, x: Tensor) -> Tensor:
-        """Features [B, F] → what the cell makes of them and of the past [B, size]."""
+        """Features [B, F] → outputs [B, size] of the cell, which continues from the past."""
 
 
 @dataclass
@@ -154,14 +152,14 @@ class OneStep:
     """One step of each environment, with its memory [N, M]."""
 
     memory: Tensor
-    told: int
-    """How many of the last columns are inputs."""
+    inputs: int
+    """Number of the last columns that are inputs."""
     after: list[Tensor] = field(default_factory=list)
-    """The states of the cells that were passed through, in their order."""
+    """The states of the cells after this step, in order."""
 
     def through(self, cell: Cell, x: Tensor) -> Tensor:
-        if self.told:
-            x = torch.cat([x, self.memory[:, -self.told :]], dim=1)
+        if self.inputs:
+            x = torch.cat([x, self.memory[:, -self.inputs :]], dim=1)
         out, state = cell.step(x, self.memory[:, cell.columns])
         self.after.append(state)
         return out
@@ -172,20 +170,20 @@ class Unrolled:
     """Sequences in tables (`experience/sequences.py`)."""
 
     memory: Tensor  # [S, M] before the first step of each sequence
-    told: Tensor | None  # [B, …] inputs besides the features
+    inputs: Tensor | None  # [B, …] besides the features
     places: Tensor | None  # [B] of the rows among the cells of all tables; None where they have no gaps
     tables: tuple[tuple[int, int], ...]  # steps and sequences of each
 
     def through(self, cell: Cell, x: Tensor) -> Tensor:
-        if self.told is not None:
-            x = torch.cat([x, self.told], dim=1)
+        if self.inputs is not None:
+            x = torch.cat([x, self.inputs], dim=1)
         cells = [steps * count for steps, count in self.tables]
         if self.places is not None:
             x = x.new_zeros(sum(cells), x.shape[1]).index_copy(0, self.places, x)
         states = self.memory[:, cell.columns].split_with_sizes([count for _, count in self.tables])
-        found = [
+        outputs = [
             cell.unroll(part.view(*table, -1), state).reshape(-1, cell.size)
             for part, table, state in zip(x.split_with_sizes(cells), self.tables, states, strict=True)
         ]
-        flat = found[0] if len(found) == 1 else torch.cat(found)
+        flat = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
         return flat if self.places is None else flat.index_select(0, self.places)

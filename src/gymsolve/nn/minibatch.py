@@ -1,4 +1,4 @@
-"""What a policy is asked in an update, and what it answers."""
+"""The input of a policy in an update, and its output."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,14 +18,14 @@ class Minibatch:
     masks: Tensor | None  # [B, mask_size]
     log_probs: Tensor  # [B] of the actions, when they were taken
     index: Array  # [B] which steps of the batch these are
-    past: Past | None = None  # what came before these steps; None without a recurrent cell
+    past: Past | None = None  # memory before these steps; None without a recurrent cell
 
 
 class Evaluated(NamedTuple):
-    """What the policy says of a minibatch now."""
+    """Outputs of the present policy for a minibatch."""
 
     log_probs: Tensor  # [B]
     entropy: Tensor  # [B]
     values: Tensor  # [B] in the value head's own units
-    features: Tensor  # [B, F] what the action head reads
+    features: Tensor  # [B, F] inputs of the action head
     params: Tensor  # [B, …] of the action distribution

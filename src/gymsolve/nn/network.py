@@ -1,7 +1,7 @@
-"""What all policies on torch have in common: encoders, statistics, and how weights are saved and loaded.
+"""The common base of policies on torch: encoders, statistics, saving and loading of weights.
 
-A subclass builds its layers in `_build`. It acts and is measured in NumPy arrays; only `forward` and what an
-algorithm differentiates take tensors.
+A subclass builds its layers in `_build`. It acts and is measured in NumPy arrays; only `forward` and methods
+that an algorithm differentiates take tensors.
 """
 
 import json
@@ -24,14 +24,14 @@ class Network(nn.Module):
     """Layers for one environment's spaces, with running statistics beside the weights."""
 
     kind: ClassVar[str | None] = None
-    """The name of this class in `registry.POLICIES`, as policy files say it; None in files without one."""
+    """The name of this class in `registry.POLICIES` and in policy files; None in files without one."""
     encoder: Encoder
 
     def __init__(self, spec: EnvSpec, config: NetConfig, rng: Draws) -> None:
         super().__init__()
         self.spec, self.config = spec, config
-        # All weights come from `rng`; torch's layers draw some of their own first, which must not
-        # move the stream that dropout uses: a run that loads a policy in passing stays the same run.
+        # All weights come from `rng`. Torch's layers draw weights of their own first, which must not move the
+        # stream of dropout: a run that loads another policy must stay the same.
         with torch.random.fork_rng(devices=[]):
             self._build(rng)
         self.eval()  # layers with modes are switched by `gradient_mode` alone
@@ -41,12 +41,12 @@ class Network(nn.Module):
 
     @property
     def encoders(self) -> list[Encoder]:
-        """Everything that reads observations; all of them move their statistics in `observe`."""
+        """All encoders of observations; `observe` moves their statistics."""
         return [self.encoder]
 
     @property
     def memory_inputs(self) -> int:
-        """How many of the last columns of memory are inputs: the action and the reward of the last step."""
+        """The number of last columns of memory that are inputs: action and reward of the last step."""
         return 0
 
     @property
@@ -81,7 +81,7 @@ class Network(nn.Module):
                 module.train(on)
 
     def rollback_point(self) -> Callable[[], None]:
-        """A function that restores the statistics of now; the optimizer does so for the weights."""
+        """A function that restores the present statistics; the optimizer does so for the weights."""
         live = list(self.buffers())
         kept = [tensor.clone() for tensor in live]
 
@@ -99,7 +99,7 @@ class Network(nn.Module):
 
     @torch.inference_mode()
     def seen(self, obs: Obs) -> dict[str, Array]:
-        """Observations [B, …] as the network takes them: numbers [B, size] by entry, without categories."""
+        """Inputs of the network for observations [B, …]: numbers [B, size] by entry, without categories."""
         return {key: to_array(x) for key, x in self.encoder.numbers(self.tensors(obs)).items()}
 
     @torch.inference_mode()
@@ -129,7 +129,7 @@ class Network(nn.Module):
         return misfits + [f"{name} has no place in this network" for name in arrays if name not in own]
 
     def metadata(self) -> dict[str, str]:
-        """What else is needed to rebuild the policy, as strings."""
+        """Spaces and settings, which a file needs besides the arrays to rebuild the policy."""
         described = {"spec": json.dumps(self.spec.to_json()), "net": self.config.model_dump_json()}
         return described if self.kind is None else described | {"kind": self.kind}
 

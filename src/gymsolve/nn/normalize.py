@@ -1,7 +1,7 @@
 """Normalisers as modules: their statistics are buffers, saved and loaded with the weights.
 
-Nothing here changes during acting, evaluation or a gradient pass; statistics move only when a
-trainer calls `observe` between rollouts.
+Statistics move only when a learner calls `observe` between rollouts, never during acting, evaluation or a
+gradient pass.
 """
 
 import numpy as np

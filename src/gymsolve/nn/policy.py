@@ -1,20 +1,17 @@
 """The policy: observation normaliser, networks, action head and value head in one module.
 
-It has two faces. `Networks` takes tensors: algorithms differentiate its `evaluate`. `Policy` adds `act`,
-`choose` and `values`, which take and give NumPy arrays and never track gradients: that is what collectors,
-evaluators and users call. Everything needed to act again in another process is in `arrays()` and
-`metadata()`.
+`Networks` takes tensors: algorithms differentiate its `evaluate`. `Policy` adds `act`, `choose` and `values`
+for collectors, evaluators and users; they take and give NumPy arrays and never track gradients. `arrays()`
+and `metadata()` hold everything that another process needs to act with the policy.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gymsolve.errors import ConfigError
 from gymsolve.experience.agent import Acted, Chosen, Considered, Prefix
 from gymsolve.nn.activation_hooks import watching_activations
 from gymsolve.nn.bodies import Encoder, mlp
@@ -31,23 +28,16 @@ from gymsolve.spec import TASK_ENTRY, Array, EnvSpec, Obs
 
 
 class Networks(Network):
-    """Encoders, recurrent cells, bodies and heads for one environment's spaces: what is differentiated."""
+    """Encoders, recurrent cells, bodies and heads for one environment's spaces, on tensors."""
 
     def __init__(self, spec: EnvSpec, config: NetConfig, rng: Draws) -> None:
-        if config.squash and spec.action.kind == "box" and not spec.action.bounded:
-            raise ConfigError(
-                f"{spec.id} takes actions without bounds, so there is nothing for tanh to scale to.",
-                where="net.squash",
-                hint="Leave it off, or wrap the environment so that its actions are bounded.",
-            )
-        action = replace(spec.action, squash=config.squash)
-        super().__init__(replace(spec, action=action), config, rng)
+        super().__init__(spec.with_squash(config.squash), config, rng)
 
     def _build(self, rng: Draws) -> None:
         spec, config = self.spec, self.config
         images = any(entry.kind == "image" for entry in spec.obs.values())
         self.shared = images if config.shared is None else config.shared
-        self.told = LastStepInputs(spec.action, () if config.memory is None else config.memory.inputs)
+        self.last_step = LastStepInputs(spec.action, () if config.memory is None else config.memory.inputs)
         self.memory_size = 0
         self.encoder = Encoder(spec, config, rng)
         self.actor_memory = self._make_cell(self.encoder.size, rng)
@@ -73,17 +63,17 @@ class Networks(Network):
         """The next cell, whose state comes after those of earlier ones; None without memory."""
         if self.config.memory is None:
             return None
-        cell = Cell(features + self.told.size, self.config.memory, self.memory_size, rng)
+        cell = Cell(features + self.last_step.size, self.config.memory, self.memory_size, rng)
         self.memory_size = cell.columns.stop
         return cell
 
     @property
     def cells(self) -> list[tuple[Encoder, Cell]]:
-        """The recurrent cells in the order of their columns of memory, and what encodes their input."""
-        found = [(self.encoder, self.actor_memory)]
+        """The recurrent cells in the order of their columns of memory, with the encoders before them."""
+        cells = [(self.encoder, self.actor_memory)]
         if not self.shared:
-            found.append((self.value_encoder, self.critic_memory))
-        return [(encoder, cell) for encoder, cell in found if cell is not None]
+            cells.append((self.value_encoder, self.critic_memory))
+        return [(encoder, cell) for encoder, cell in cells if cell is not None]
 
     @property
     def encoders(self) -> list[Encoder]:
@@ -91,7 +81,7 @@ class Networks(Network):
 
     @property
     def _remembered(self) -> int:
-        """Numbers that a cell hands on."""
+        """Width of a cell's output."""
         return 0 if self.config.memory is None else self.config.memory.size
 
     @property
@@ -100,8 +90,7 @@ class Networks(Network):
 
     @property
     def memory_inputs(self) -> int:
-        """How many of the last columns of memory are inputs: the action and the reward of the last step."""
-        return self.told.size
+        return self.last_step.size
 
     @property
     def device(self) -> torch.device:
@@ -116,17 +105,17 @@ class Networks(Network):
         """
         count = len(next(iter(obs.values())))
         if memory is None and self.config.memory is not None:
-            memory = torch.zeros(count, self.memory_size + self.told.size, device=self.device)
+            memory = torch.zeros(count, self.memory_size + self.last_step.size, device=self.device)
         _, params, values = self._pass(obs, masks, self._step(memory))
         return params, values
 
     def _step(self, memory: Tensor | None) -> OneStep | None:
-        return None if memory is None else OneStep(memory, self.told.size)
+        return None if memory is None else OneStep(memory, self.last_step.size)
 
     def _pass(
         self, obs: dict[str, Tensor], masks: Tensor | None, past: Past | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Like `forward`, with the features [B, F] that the action head reads in front."""
+        """The features [B, F] that the action head reads, then the results of `forward`."""
         features = self._actor_features(obs, past)
         critic = features if self.shared else self._critic_features(obs, past)
         tasks = obs[TASK_ENTRY] if self._own_heads else None
@@ -134,23 +123,19 @@ class Networks(Network):
 
     def _values(self, features: Tensor, obs: dict[str, Tensor]) -> Tensor:
         """Values [B] in the units of the value head, or of the row that each task has in it."""
-        found: Tensor = self.value_head(features)
-        return (pick(found, obs[TASK_ENTRY], len(self.spec.tasks)) if self._own_values else found).squeeze(-1)
+        values: Tensor = self.value_head(features)
+        return (pick(values, obs[TASK_ENTRY], len(self.spec.tasks)) if self._own_values else values).squeeze(
+            -1
+        )
 
     def _actor_features(self, obs: dict[str, Tensor], past: Past | None) -> Tensor:
-        x = self.encoder(obs)
-        if self.actor_memory is not None:
-            x = _require(past).through(self.actor_memory, x)
-        out: Tensor = self.actor(x)
+        out: Tensor = self.actor(_remember(self.encoder(obs), self.actor_memory, past))
         return out
 
     def _critic_features(self, obs: dict[str, Tensor], past: Past | None) -> Tensor:
         if self.shared:
             return self._actor_features(obs, past)
-        x = self.value_encoder(obs)
-        if self.critic_memory is not None:
-            x = _require(past).through(self.critic_memory, x)
-        out: Tensor = self.critic(x)
+        out: Tensor = self.critic(_remember(self.value_encoder(obs), self.critic_memory, past))
         return out
 
     def evaluate(self, minibatch: Minibatch) -> Evaluated:
@@ -188,8 +173,8 @@ class Policy(Networks):
         noise = torch.from_numpy(self.head.noise(rng, len(values))).to(self.device)
         actions = self.head.sample(params, noise)
         log_probs = self.head.log_prob(params, actions)
-        found = to_array(actions), to_array(log_probs), to_array(self.real_values(values, seen))
-        return Acted(*found, self._after(past, actions))
+        arrays = to_array(actions), to_array(log_probs), to_array(self.real_values(values, seen))
+        return Acted(*arrays, self._after(past, actions))
 
     @torch.inference_mode()
     def choose(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Chosen:
@@ -200,10 +185,10 @@ class Policy(Networks):
         return Chosen(to_array(actions), self._after(past, actions))
 
     def _after(self, past: OneStep | None, actions: Tensor) -> Array | None:
-        """What is remembered after a step [N, M], but for its reward."""
-        return (
-            None if past is None else to_array(torch.cat([*past.after, *self.told.columns(actions)], dim=1))
-        )
+        """Memory [N, M] after a step, without its reward."""
+        if past is None:
+            return None
+        return to_array(torch.cat([*past.after, *self.last_step.columns(actions)], dim=1))
 
     def greedy(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Array:
         """The likeliest actions [N, A], by default at the start of an episode."""
@@ -213,15 +198,15 @@ class Policy(Networks):
     def consider(
         self, obs: Obs, masks: Array | None, actions: Array, memory: Array | None = None
     ) -> Considered:
-        """Distributions, values, and what the actions [B, A] were worth to them."""
+        """Distributions, values, and log-probabilities of the actions [B, A]."""
         past = self._past(obs, memory)
         seen = self.tensors(obs)
         _, params, values = self._pass(seen, self._mask_tensor(masks), past)
         taken = torch.from_numpy(actions).to(self.device)
         log_probs, entropy = self.head.log_prob(params, taken), self.head.entropy(params)
-        shown = self._head.choices(params) if isinstance(self._head, CategoricalHead) else params
-        found = shown, log_probs, entropy, self.real_values(values, seen)
-        return Considered(*(to_array(one).copy() for one in found))
+        choices = self._head.choices(params) if isinstance(self._head, CategoricalHead) else params
+        tensors = choices, log_probs, entropy, self.real_values(values, seen)
+        return Considered(*(to_array(tensor).copy() for tensor in tensors))
 
     @torch.inference_mode()
     def values(self, obs: Obs, memory: Array | None = None) -> Array:
@@ -231,10 +216,10 @@ class Policy(Networks):
         return to_array(self.real_values(self.critic_values(seen, past), seen))
 
     def first_memory(self, num_envs: int) -> Array | None:
-        """What is remembered at the start of an episode: zeros; None without a recurrent cell."""
+        """Memory at the start of an episode: zeros; None without a recurrent cell."""
         if self.config.memory is None:
             return None
-        return np.zeros((num_envs, self.memory_size + self.told.size), np.float32)
+        return np.zeros((num_envs, self.memory_size + self.last_step.size), np.float32)
 
     def _past(self, obs: Obs, memory: Array | None) -> OneStep | None:
         if self.config.memory is None:
@@ -243,36 +228,39 @@ class Policy(Networks):
         return self._step(torch.from_numpy(given).to(self.device))
 
     def override_action(self, memory: Array, actions: Array) -> Array:
-        """Memory [N, M] once somebody else has decided the actions [N, A] of the last step."""
-        return self.told.override_action(memory, actions)
+        """Memory [N, M] after other actions [N, A] than the policy's were taken in the last step."""
+        return self.last_step.override_action(memory, actions)
 
     def hear(self, memory: Array, rewards: Array) -> Array:
-        """Memory [N, M] after the rewards of the last step are known."""
-        return self.told.hear(memory, rewards)
+        """Memory [N, M] with the rewards [N] of the last step."""
+        return self.last_step.hear(memory, rewards)
 
     @torch.inference_mode()
     def remember(self, prefixes: Sequence[Prefix], memory: Array | None = None) -> Array:
-        """Memory [S, M] after ways that were gone before; from `memory` [S, M], or from the start."""
+        """Memory [S, M] after replaying steps from `memory` [S, M], or from the start of an episode."""
         before = self.first_memory(len(prefixes)) if memory is None else memory
         assert before is not None, "a policy without a recurrent cell remembers nothing"
         return memory_after(self, prefixes, before)
 
     @torch.inference_mode()
     def hidden(self, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
-        """What every cell and hidden layer gives [B, units], by the name of cell or activation."""
+        """The output [B, units] of every cell and hidden layer, by the name of cell or activation."""
         past = self._past(obs, memory)
-        with watching_activations(self) as found:
+        with watching_activations(self) as layers:
             self._pass(self.tensors(obs), None, past)
         states = () if past is None else past.after
         names = ("actor_memory", "critic_memory")
         cells = {name: state[:, : self._remembered] for name, state in zip(names, states, strict=False)}
-        return {name: to_array(x) for name, x in (cells | found).items()}
+        return {name: to_array(x) for name, x in (cells | layers).items()}
 
     def log_std(self) -> Array | None:
         """Log standard deviations [A] of a box's actions; None for categories."""
         return to_array(self._head.log_std).copy() if isinstance(self._head, GaussianHead) else None
 
 
-def _require(past: Past | None) -> Past:
-    assert past is not None, "a recurrent cell needs to know what came before"
-    return past
+def _remember(x: Tensor, cell: Cell | None, past: Past | None) -> Tensor:
+    """Features [B, F] after the recurrent cell, if there is one."""
+    if cell is None:
+        return x
+    assert past is not None, "a recurrent cell needs its memory"
+    return past.through(cell, x)

@@ -1,10 +1,9 @@
 """A policy that follows action values: it takes the best action, or with probability ε any legal one.
 
-`q_values` takes tensors and is what algorithms differentiate. The rest takes and gives NumPy arrays, as
+Algorithms differentiate `q_values`, which takes tensors. The rest takes and gives NumPy arrays, as
 `nn/policy.py` does. It serves one Discrete action without memory; other spaces need an actor (PPO, A2C).
 """
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from gymsolve.errors import ConfigError
-from gymsolve.experience.agent import Acted, Chosen, Considered, Prefix
+from gymsolve.experience.agent import Acted, Chosen, Considered, Memoryless
 from gymsolve.nn.bodies import Encoder, mlp
 from gymsolve.nn.heads import ILLEGAL
 from gymsolve.nn.init import Draws, orthogonal_
@@ -23,8 +22,8 @@ from gymsolve.spec import Array, EnvSpec, Obs
 _KINDS = {"multi_discrete": "MultiDiscrete", "multi_binary": "MultiBinary", "box": "Box"}
 
 
-class QPolicy(Network):
-    """An encoder, fully connected layers and one number per action: what is still to be earned after it."""
+class QPolicy(Memoryless, Network):
+    """An encoder, fully connected layers and one number per action: the expected return after it."""
 
     kind: ClassVar[str | None] = "q"
     shared = True
@@ -98,18 +97,18 @@ class QPolicy(Network):
         return Acted(actions[:, None], log_probs.astype(np.float32), worth[rows, best])
 
     def _legal(self, masks: Array | None, count: int) -> Array:
-        """Which actions may be taken [N, choices]."""
+        """True for legal actions [N, choices]."""
         if masks is not None:
             return masks
         assert isinstance(self.legal, Tensor)
         return np.broadcast_to(to_array(self.legal), (count, len(self.legal)))
 
     def _probabilities(self, best: Array, legal: Array) -> Array:
-        """Of all actions [N, choices], where `best` [N] are the best ones."""
+        """Probabilities of all actions [N, choices], where `best` [N] are the best ones."""
         epsilon = float(self.epsilon)
-        found: Array = epsilon * legal / legal.sum(axis=1, keepdims=True)
-        found[np.arange(len(best)), best] += 1.0 - epsilon
-        return found
+        shares: Array = epsilon * legal / legal.sum(axis=1, keepdims=True)
+        shares[np.arange(len(best)), best] += 1.0 - epsilon
+        return shares
 
     @torch.inference_mode()
     def choose(self, obs: Obs, masks: Array | None, memory: Array | None = None) -> Chosen:
@@ -128,11 +127,11 @@ class QPolicy(Network):
     def consider(
         self, obs: Obs, masks: Array | None, actions: Array, memory: Array | None = None
     ) -> Considered:
-        """Probabilities with the ε of now, and the log-probabilities of the actions [B, 1]."""
+        """Probabilities with the present ε, and the log-probabilities of the actions [B, 1]."""
         worth = to_array(self._worth(obs, masks))
         best = worth.argmax(axis=1)
         shares = self._probabilities(best, self._legal(masks, len(worth)))
-        with np.errstate(divide="ignore"):  # what ε = 0 never does has a log-probability of -inf
+        with np.errstate(divide="ignore"):  # with ε = 0, other actions have a log-probability of -inf
             logs = np.log(shares)
         rows = np.arange(len(best))
         entropy = -(shares * np.where(shares > 0, logs, 0.0)).sum(axis=1)
@@ -151,17 +150,3 @@ class QPolicy(Network):
 
     def log_std(self) -> Array | None:
         return None
-
-    # ---------------------------------------------------------------- a policy without memory
-
-    def first_memory(self, num_envs: int) -> Array | None:
-        return None
-
-    def override_action(self, memory: Array, actions: Array) -> Array:
-        return memory
-
-    def hear(self, memory: Array, rewards: Array) -> Array:
-        return memory
-
-    def remember(self, prefixes: Sequence[Prefix], memory: Array | None = None) -> Array:
-        raise AssertionError("a policy without a recurrent cell remembers nothing")

@@ -1,8 +1,8 @@
-"""What a network makes of an observation: filters, activations, and what its answers depend on.
+"""Filters, activations and saliency of a network for an observation.
 
-Arrays in, arrays out. The two answers that are asked about are the log-probability of the action taken and
-the value of the state. A gradient or a covered patch shows where an answer would move; that explores, and
-does not explain: to test an explanation, force another action and look at what comes of it.
+Arrays in, arrays out. Saliency is about two answers: the log-probability of the action taken and the value of
+the state. A gradient or a covered patch shows where an answer would change, which is no explanation yet: to
+test one, force another action and see its effect.
 """
 
 import math
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from gymsolve.nn.bodies import ACTIVATIONS, Encoder
 from gymsolve.nn.memory import OneStep
 from gymsolve.nn.minibatch import Minibatch
+from gymsolve.nn.network import to_array
 from gymsolve.nn.policy import Policy
 from gymsolve.spec import Array, Obs
 
@@ -27,12 +28,12 @@ _PATCHES = 17
 """About so many patches fit along the shorter side of a picture: a stride of 5 for 84 pixels."""
 _ROWS = 64
 _PASS_BYTES = 32 << 20
-"""Observations of one pass at most: enough to be quick, few enough to be small."""
+"""Bytes of observations in one pass, at most."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One step of a policy: what it saw, might do, remembered and did."""
+    """One step of a policy: observation, legal actions, memory and action."""
 
     obs: Obs  # [1, …]
     actions: Array  # [1, A] as the policy counts them
@@ -56,7 +57,7 @@ class Gradients:
     action: Array  # [*shape], per unit of the observation
     value: Array  # [*shape]
     unit: Array  # [*shape]
-    """What the network takes for one: the range of a pixel, the spread of a number; 0 where it is limited."""
+    """The change that is one unit to the network: range of a pixel, spread of a number; 0 at a limit."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,10 @@ class Occlusion:
 def find_filters(policy: Policy) -> list[Filters]:
     """The first convolution of every picture, of actor and critic where they have their own."""
     return [
-        Filters(key, side, _array(layer.weight).copy())
+        Filters(key, side, to_array(layer.weight).copy())
         for side, encoder in _encoders(policy)
         for key, stack in encoder.stacks().items()
-        for layer in [next(one for one in stack.modules() if isinstance(one, nn.Conv2d))]
+        for layer in [next(module for module in stack.modules() if isinstance(module, nn.Conv2d))]
     ]
 
 
@@ -92,20 +93,20 @@ def _encoders(policy: Policy) -> list[tuple[Side, Encoder]]:
 
 
 def activations(policy: Policy, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
-    """What every layer gives, by name, in the order of the pass.
+    """The output of every layer, by name, in the order of the pass.
 
     Pictures within convolutions are [B, channels, height, width], after their activation; layers of units
     are [B, units].
     """
-    with torch.inference_mode(), _watching(policy) as found:
+    with torch.inference_mode(), _watching(policy) as outputs:
         policy(_tensors(policy, obs), None, _tensor(policy, memory))
-    return {name: _array(out) for name, out in found.items()}
+    return {name: to_array(out) for name, out in outputs.items()}
 
 
 def shares_active(policy: Policy, obs: Obs, memory: Array | None = None) -> dict[str, Array]:
-    """Of each channel or unit of a layer: in which share of the observations it gives anything but zero.
+    """The share of observations in which each channel or unit of a layer is not zero.
 
-    A channel at 0 is dead: nothing in these observations made it answer, and no gradient reaches it.
+    A channel at 0 is dead: it is zero in all these observations, and no gradient reaches it.
     """
     count, most = len(next(iter(obs.values()))), _rows_at_once(_tensors(policy, obs))
     sums: dict[str, Array] = {}
@@ -121,7 +122,7 @@ def shares_active(policy: Policy, obs: Obs, memory: Array | None = None) -> dict
 
 @contextmanager
 def _watching(policy: Policy) -> Iterator[dict[str, Tensor]]:
-    found: dict[str, Tensor] = {}
+    outputs: dict[str, Tensor] = {}
     stacks = {id(stack) for _, encoder in _encoders(policy) for stack in encoder.stacks().values()}
     hooks = []
     for path, module in policy.named_modules():
@@ -132,23 +133,23 @@ def _watching(policy: Policy) -> Iterator[dict[str, Tensor]]:
             if _is_shown(layer, pictures):
                 flat = _Flattened(module) if pictures and index == len(module) - 1 else None
                 hooks += [] if flat is None else [flat.hook]
-                hooks.append(layer.register_forward_hook(_keep(found, f"{path}.{index}", flat)))
+                hooks.append(layer.register_forward_hook(_keep(outputs, f"{path}.{index}", flat)))
     try:
-        yield found
+        yield outputs
     finally:
         for hook in hooks:
             hook.remove()
 
 
 def _is_shown(layer: nn.Module, pictures: bool) -> bool:
-    """Activations, and whatever else stands between convolutions; a convolution is shown activated."""
+    """True for activations and for other layers between convolutions; a convolution is shown activated."""
     if type(layer) in ACTIVATIONS.values():
         return True
     return pictures and not isinstance(layer, nn.Conv2d | nn.Flatten)
 
 
 class _Flattened:
-    """The last activation of a stack works on what is flattened; this gives back its channels and places."""
+    """Gives the flattened output of a stack's last activation its channels and places back."""
 
     def __init__(self, stack: nn.Sequential) -> None:
         self._shape: torch.Size | None = None
@@ -164,10 +165,10 @@ class _Flattened:
 
 
 def _keep(
-    found: dict[str, Tensor], name: str, flattened: _Flattened | None
+    outputs: dict[str, Tensor], name: str, flattened: _Flattened | None
 ) -> Callable[[nn.Module, Any, Tensor], None]:
     def hook(layer: nn.Module, given: Any, out: Tensor) -> None:
-        found[name] = (out if flattened is None else flattened.restore(out)).clone()
+        outputs[name] = (out if flattened is None else flattened.restore(out)).clone()
 
     return hook
 
@@ -183,7 +184,7 @@ def answers(policy: Policy, asked: Asked) -> tuple[float, float]:
 
 
 def _answer(policy: Policy, obs: dict[str, Tensor], asked: Asked) -> tuple[Tensor, Tensor]:
-    """Both answers [B] for observations [B, …] in place of the one that was seen."""
+    """Both answers [B] for observations [B, …] instead of that of the step."""
     count = len(next(iter(obs.values())))
     actions, masks, memory = (
         None if given is None else given.expand(count, -1)
@@ -196,12 +197,12 @@ def _answer(policy: Policy, obs: dict[str, Tensor], asked: Asked) -> tuple[Tenso
         assert held is not None
         past = OneStep(held, policy.memory_inputs)
     blank = torch.zeros(count)
-    found = policy.evaluate(Minibatch(obs, actions, masks, blank, np.arange(count), past))
-    return found.log_probs, policy.real_values(found.values, obs)
+    evaluated = policy.evaluate(Minibatch(obs, actions, masks, blank, np.arange(count), past))
+    return evaluated.log_probs, policy.real_values(evaluated.values, obs)
 
 
 def gradients(policy: Policy, asked: Asked) -> dict[str, Gradients]:
-    """Of every entry but categories, which have none."""
+    """Gradients of every entry except categories, which have none."""
     obs = _tensors(policy, asked.obs)
     leaves = {
         key: obs[key].float().detach().requires_grad_()
@@ -213,20 +214,20 @@ def gradients(policy: Policy, asked: Asked) -> dict[str, Gradients]:
     action, value = _answer(policy, obs | leaves, asked)
     taken = torch.cat(list(policy.encoder.numbers(obs | leaves).values()), dim=1)
     slopes = [_slopes(answer, leaves) for answer in (action, value, taken)]
-    found = {}
+    by_entry = {}
     for key in leaves:
         of_action, of_value, scale = (slope[key] for slope in slopes)
         unit = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale != 0)
-        found[key] = Gradients(of_action, of_value, unit)
-    return found
+        by_entry[key] = Gradients(of_action, of_value, unit)
+    return by_entry
 
 
 def _slopes(answer: Tensor, leaves: dict[str, Tensor]) -> dict[str, Array]:
-    """A network that does not read an entry has no slope along it."""
-    found = torch.autograd.grad(answer.sum(), list(leaves.values()), retain_graph=True, allow_unused=True)
+    """Slopes by entry; zeros along an entry that the network does not read."""
+    slopes = torch.autograd.grad(answer.sum(), list(leaves.values()), retain_graph=True, allow_unused=True)
     return {
-        key: np.zeros(leaf.shape[1:], np.float32) if slope is None else _array(slope[0])
-        for (key, leaf), slope in zip(leaves.items(), found, strict=True)
+        key: np.zeros(leaf.shape[1:], np.float32) if slope is None else to_array(slope[0])
+        for (key, leaf), slope in zip(leaves.items(), slopes, strict=True)
     }
 
 
@@ -239,12 +240,12 @@ def occlusion_stride(shape: tuple[int, ...]) -> int:
 def occlude(policy: Policy, asked: Asked, stride: int | None = None) -> dict[str, Occlusion]:
     """Cover every patch of a picture by the median of each channel, every number by its usual value.
 
-    The median is the background of most games, and "nothing here" where channels are flags. A number is put
-    to the running mean, to the middle of its bounds, or to zero, whichever the network takes for zero.
+    The median is the background of most games, and "nothing here" where channels are flags. The usual value
+    is the number that becomes zero for the network: the running mean, the middle of its bounds, or zero.
     """
     obs = _tensors(policy, asked.obs)
     before = [answer[0] for answer in _answer(policy, obs, asked)]
-    found, most = {}, _rows_at_once(obs)
+    by_entry, most = {}, _rows_at_once(obs)
     for key, entry in policy.spec.obs.items():
         if entry.kind == "image":
             side = stride or occlusion_stride(entry.shape)
@@ -262,9 +263,9 @@ def occlude(policy: Policy, asked: Asked, stride: int | None = None) -> dict[str
                 falls, _answer(policy, others | {key: rows}, asked), before, strict=True
             ):
                 fall.append(was - answer)
-        action, value = (_array(torch.cat(fall)).reshape(grid) for fall in falls)
-        found[key] = Occlusion(action, value, side)
-    return found
+        action, value = (to_array(torch.cat(fall)).reshape(grid) for fall in falls)
+        by_entry[key] = Occlusion(action, value, side)
+    return by_entry
 
 
 _Covered = Callable[[int, int], Tensor]
@@ -310,8 +311,3 @@ def _tensors(policy: Policy, obs: Obs) -> dict[str, Tensor]:
 
 def _tensor(policy: Policy, array: Array | None) -> Tensor | None:
     return None if array is None else torch.from_numpy(np.array(array, order="C")).to(policy.device)
-
-
-def _array(tensor: Tensor) -> Array:
-    out: Array = tensor.detach().cpu().numpy()
-    return out

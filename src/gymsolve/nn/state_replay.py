@@ -1,9 +1,9 @@
-"""What a policy remembers of ways that were gone before, as if it had just gone them.
+"""Recomputes the memory of a policy by replaying earlier steps through its recurrent cells.
 
-An episode that begins midway needs it: the weights have moved since others got there, so what they remembered
-says nothing, and neither do zeros. All observations are encoded at once and cells run over whole ways, or
-over one stretch of them after the other where pictures of all would not fit into memory. That gives what one
-step after the other would, up to rounding.
+Episodes that begin at a place of an archive need it: the weights have changed since others reached the place,
+so neither their memory nor zeros fit. All observations are encoded at once and cells run over whole prefixes,
+or over one stretch after the other where pictures of all would not fit into memory. The result is that of
+single steps, up to rounding.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _ROOM = 2**27
 
 
 def memory_after(policy: "Networks", prefixes: Sequence[Prefix], before: Array) -> Array:
-    """Memory [S, M] after these ways, of which some may be empty, from `before` [S, M]."""
+    """Memory [S, M] after these prefixes, of which some may be empty, from `before` [S, M]."""
     lengths = np.array([len(prefix.rewards) for prefix in prefixes])
     longest, most = int(lengths.max(initial=0)), _ROOM // _row_bytes(policy)
     if not longest:
@@ -40,10 +40,12 @@ def memory_after(policy: "Networks", prefixes: Sequence[Prefix], before: Array) 
 
 
 def _row_bytes(policy: "Networks") -> int:
-    """What a step takes, about: observation and features, both twice while they are put in order; gates."""
-    seen = sum(int(np.prod(one.shape)) * np.dtype(one.dtype).itemsize for one in policy.spec.obs.values())
-    told = policy.told.size
-    return 2 * seen + 4 * max(2 * (encoder.size + told) + 4 * cell.size for encoder, cell in policy.cells)
+    """Bytes of a step, about: observation and features, both twice while they are put in order; gates."""
+    seen = sum(
+        int(np.prod(entry.shape)) * np.dtype(entry.dtype).itemsize for entry in policy.spec.obs.values()
+    )
+    inputs = policy.last_step.size
+    return 2 * seen + 4 * max(2 * (encoder.size + inputs) + 4 * cell.size for encoder, cell in policy.cells)
 
 
 def _stretch(prefix: Prefix, start: int, stop: int) -> Prefix:
@@ -54,34 +56,34 @@ def _stretch(prefix: Prefix, start: int, stop: int) -> Prefix:
 
 
 def _go_on(policy: "Networks", prefixes: Sequence[Prefix], before: Array) -> Array:
-    """Memory [S, M] after stretches that fit into memory; one that has ended is empty."""
+    """Memory [S, M] after stretches that fit into memory; a prefix that has ended is empty."""
     lengths = np.array([len(prefix.rewards) for prefix in prefixes])
-    gone = [prefix for prefix in prefixes if len(prefix.rewards)]
+    begun = [prefix for prefix in prefixes if len(prefix.rewards)]
     some, size = lengths > 0, policy.memory_size
     first = (np.cumsum(lengths) - lengths)[some]
-    told = told_after(
-        policy, np.concatenate([w.actions for w in gone]), np.concatenate([w.rewards for w in gone])
+    heard = inputs_after(
+        policy, np.concatenate([w.actions for w in begun]), np.concatenate([w.rewards for w in begun])
     )
-    inputs = np.roll(told, 1, axis=0)  # every step hears of the one before it
+    inputs = np.roll(heard, 1, axis=0)  # every step has those of the one before it
     inputs[first] = before[some, size:]
     after = before.copy()
-    seen = {key: np.concatenate([prefix.obs[key][:] for prefix in gone]) for key in gone[0].obs}
+    seen = {key: np.concatenate([prefix.obs[key][:] for prefix in begun]) for key in begun[0].obs}
     for encoder, cell in policy.cells:
         features = torch.cat([_encode(encoder, policy, seen), _tensor(policy, inputs)], dim=1)
         state = states_after(cell, features, _tensor(policy, before[:, cell.columns]), lengths)
         after[:, cell.columns] = state.cpu().numpy()
-    after[some, size:] = told[first + lengths[some] - 1]
+    after[some, size:] = heard[first + lengths[some] - 1]
     return after
 
 
-def told_after(policy: "Networks", actions: Array, rewards: Array) -> Array:
-    """What memory holds of steps besides the states of cells [B, inputs]."""
-    blank = np.zeros((len(rewards), policy.told.size), np.float32)
-    return policy.told.hear(policy.told.override_action(blank, actions), rewards)
+def inputs_after(policy: "Networks", actions: Array, rewards: Array) -> Array:
+    """The inputs [B, inputs] that memory holds after steps, besides the states of cells."""
+    blank = np.zeros((len(rewards), policy.last_step.size), np.float32)
+    return policy.last_step.hear(policy.last_step.override_action(blank, actions), rewards)
 
 
 def _encode(encoder: Encoder, policy: "Networks", seen: Obs) -> Tensor:
-    """The features [B, F] of all steps, one way after the other."""
+    """The features [B, F] of all steps, one prefix after the other."""
     count = len(next(iter(seen.values())))
     parts = [
         encoder(policy.tensors({key: rows[start : start + _AT_ONCE] for key, rows in seen.items()}))

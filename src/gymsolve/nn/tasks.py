@@ -1,4 +1,4 @@
-"""What networks make of several tasks: a head for each of them, and units of value for each of them."""
+"""Networks for several tasks: a head for each, and units of value for each."""
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ def pick(side_by_side: Tensor, tasks: Tensor, count: int) -> Tensor:
 class TaskValueNorm(ValueNorm):
     """Values in units of the returns' running spread, task by task.
 
-    Each task has a row of the value head. Units of a task that has no rows in a rollout stay what they are.
+    Each task has a row of the value head. A task without rows in a rollout keeps its units.
     """
 
     def __init__(self, tasks: int, *, preserve: bool, decay: float = 0.99) -> None:

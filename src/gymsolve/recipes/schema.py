@@ -12,9 +12,9 @@ from pydantic import BaseModel
 
 from gymsolve.settings.config import TrainConfig
 from gymsolve.settings.curriculum import StageConfig
+from gymsolve.settings.environment import TaskConfig, name_tasks
 from gymsolve.settings.exploration import GO_EXPLORE
 from gymsolve.settings.schedules import Schedule
-from gymsolve.settings.tasks import TaskConfig, name_tasks
 
 Path = tuple[str, ...]
 

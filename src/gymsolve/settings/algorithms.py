@@ -1,10 +1,7 @@
-"""Settings of the algorithms and of their optimizer: the section `algo`.
-
-A module beside `config.py` because that file is long enough; import its names from there.
-"""
+"""Settings of the algorithms and of their optimizer: the section `algo`."""
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -15,6 +12,7 @@ from gymsolve.spec import EnvSpec
 _BYTES = {"uint8": 1, "int8": 1, "bool": 1, "int16": 2, "uint16": 2, "int64": 8, "uint64": 8, "float64": 8}
 _PER_FRAME = 232
 """Bytes that a compressed frame takes besides its content."""
+_Decay = Annotated[float, Field(ge=0, lt=1)]
 
 
 class OptimizerConfig(Model):
@@ -24,24 +22,21 @@ class OptimizerConfig(Model):
     """Which optimizer."""
     eps: Annotated[float, Field(gt=0)] = 1e-5
     """Keeps steps finite where gradients vanish; larger damps them."""
-    betas: tuple[
-        Annotated[float, Field(ge=0, lt=1)],
-        Annotated[float, Field(ge=0, lt=1)],
-    ] = (0.9, 0.999)
+    betas: tuple[_Decay, _Decay] = (0.9, 0.999)
     """For adam and adamw."""
-    alpha: Annotated[float, Field(ge=0, lt=1)] = 0.99
+    alpha: _Decay = 0.99
     """Smoothing of rmsprop."""
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    momentum: _Decay = 0.0
     """For sgd and rmsprop."""
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     """Pulls weights towards zero."""
 
 
 class _AnyAlgoConfig(Model):
-    """Settings that every algorithm has, and the questions that the rest of the project may ask of them."""
+    """Settings that every algorithm has, and the properties by which other code tells algorithms apart."""
 
     num_steps: Positive
-    """Steps per environment in one rollout; more lowers the variance. `auto` goes by how often it pays."""
+    """Steps per environment in one rollout; more lowers the variance. `auto` goes by how rare rewards are."""
     learning_rate: Rate
     """Size of gradient steps; too high makes the KL jump."""
     gamma: Share = Schedule.constant(0.99)
@@ -50,25 +45,20 @@ class _AnyAlgoConfig(Model):
     """Gradients longer than this are shortened; 0 turns clipping off."""
     optimizer: OptimizerConfig = OptimizerConfig()
 
-    @property
-    def on_policy(self) -> bool:
-        """Does an update learn from the newest rollout only?"""
-        return True
+    whole_episodes: ClassVar[bool] = False
+    """True if the policy learns from a step only once its episode has ended."""
+    values_actions: ClassVar[bool] = False
+    """True if it learns values of actions, and no policy beside values of states."""
 
     @property
     def scales_rewards(self) -> bool:
-        """Are rewards divided by a running spread before they are learned from?"""
+        """True if rewards are divided by a running spread before the policy learns from them."""
         return False
 
     @property
     def has_critic(self) -> bool:
-        """Is a value function learned?"""
+        """True if a value function is learned."""
         return True
-
-    @property
-    def whole_episodes(self) -> bool:
-        """Is a step learned from only once its episode has ended?"""
-        return False
 
     @property
     def minibatches(self) -> int:
@@ -79,26 +69,17 @@ class _AnyAlgoConfig(Model):
         """Passes over each rollout."""
         return 1
 
-    def rows_per_gradient_step(self, num_envs: int) -> int:
-        """Steps that one gradient is computed from."""
-        return -(-num_envs * self.num_steps // self.minibatches)
-
     @property
     def clipping(self) -> Schedule | None:
-        """How far the probability ratio may move; None where nothing limits it."""
+        """Limit of the change of the probability ratio; None where there is none."""
         return None
 
-    @property
-    def values_actions(self) -> bool:
-        """Does it learn what actions are worth, instead of a policy and what states are worth?"""
-        return False
-
     def memory_bytes(self, spec: EnvSpec, num_envs: int, frame_stack: int = 1) -> int:
-        """Memory that the algorithm takes at most beside networks and rollouts, such as a replay buffer."""
+        """Upper bound of the memory beside networks and rollouts, such as a replay buffer."""
         return 0
 
     def excerpt(self, progress: Progress, *, most_passes: int, one_minibatch: bool) -> tuple[Self, float]:
-        """Settings of an update that is quick to time, and how many of those an update is."""
+        """Settings of a smaller update that is quick to time, and how many of those make a whole one."""
         return self, 1.0
 
 
@@ -117,6 +98,16 @@ class _PolicyGradientConfig(_AnyAlgoConfig):
     @property
     def scales_rewards(self) -> bool:
         return self.normalize_rewards
+
+
+def _cut_passes(
+    num_steps: int, num_minibatches: int, passes: int, most_passes: int, one_minibatch: bool
+) -> tuple[dict[str, Any], float]:
+    """Settings of an update with fewer passes, maybe over one minibatch, and how many make a whole one."""
+    parts, few = num_minibatches if one_minibatch else 1, min(passes, most_passes)
+    steps = max(1, num_steps // parts)
+    small = {"num_steps": steps, "num_minibatches": num_minibatches // parts}
+    return {**small, "num_epochs": Schedule.constant(few)}, (passes / few) * (num_steps / steps)
 
 
 class PPOConfig(_PolicyGradientConfig):
@@ -157,17 +148,10 @@ class PPOConfig(_PolicyGradientConfig):
         return self.clip_coef
 
     def excerpt(self, progress: Progress, *, most_passes: int, one_minibatch: bool) -> tuple[Self, float]:
-        passes = min(self.passes(progress), most_passes)
-        parts = self.num_minibatches if one_minibatch else 1
-        steps = max(1, self.num_steps // parts)
-        small = {
-            "num_steps": steps,
-            "num_minibatches": self.num_minibatches // parts,
-            "num_epochs": Schedule.constant(passes),
-            "target_kl": None,  # the same rollout again and again would soon reach it
-        }
-        factor = (self.passes(progress) / passes) * (self.num_steps / steps)
-        return self.model_copy(update=small), factor
+        passes = self.passes(progress)
+        small, factor = _cut_passes(self.num_steps, self.num_minibatches, passes, most_passes, one_minibatch)
+        # Without target_kl: the same rollout again and again would soon reach it.
+        return self.model_copy(update=small | {"target_kl": None}), factor
 
 
 class A2CConfig(_PolicyGradientConfig):
@@ -189,12 +173,13 @@ class A2CConfig(_PolicyGradientConfig):
 class ReinforceConfig(_PolicyGradientConfig):
     """Monte Carlo policy gradient on finished episodes."""
 
+    whole_episodes: ClassVar[bool] = True
     name: Literal["reinforce"] = "reinforce"
     """The algorithm."""
     num_steps: Positive = 512
     learning_rate: Rate = Schedule.constant(1e-3)
     returns: Literal["reward_to_go", "episode"] = "reward_to_go"
-    """Credit each action with what came after it, or with the whole episode."""
+    """Credit each action with the rewards after it, or with those of the whole episode."""
     baseline: Literal["none", "mean", "value"] = "value"
     """Subtracted from returns: nothing, their running mean, or a learned value function."""
     normalize_advantages: Literal["none", "rollout", "task"] = "rollout"
@@ -208,24 +193,17 @@ class ReinforceConfig(_PolicyGradientConfig):
     def has_critic(self) -> bool:
         return self.baseline == "value"
 
-    @property
-    def whole_episodes(self) -> bool:
-        return True
-
 
 class _ActionValueConfig(_AnyAlgoConfig):
-    """Settings of the algorithms that learn what actions are worth, and take the best one or a random one."""
+    """Settings of the algorithms that learn values of actions, and take the best action or a random one."""
 
+    values_actions: ClassVar[bool] = True
     epsilon: Share = Schedule(start=1.0, end=0.05, until=0.5)
-    """Share of actions that are random; they are what it explores with."""
+    """Share of random actions, by which the policy explores."""
     max_grad_norm: Rate = Schedule.constant(10.0)
     """Gradients longer than this are shortened; 0 turns clipping off."""
     huber_delta: Annotated[float, Field(gt=0)] = 1.0
     """Error above which the Huber loss is linear."""
-
-    @property
-    def values_actions(self) -> bool:
-        return True
 
 
 class PQNConfig(_ActionValueConfig):
@@ -252,15 +230,8 @@ class PQNConfig(_ActionValueConfig):
         return max(1, round(self.num_epochs.at(progress)))
 
     def excerpt(self, progress: Progress, *, most_passes: int, one_minibatch: bool) -> tuple[Self, float]:
-        passes = min(self.passes(progress), most_passes)
-        parts = self.num_minibatches if one_minibatch else 1
-        steps = max(1, self.num_steps // parts)
-        small = {
-            "num_steps": steps,
-            "num_minibatches": self.num_minibatches // parts,
-            "num_epochs": Schedule.constant(passes),
-        }
-        factor = (self.passes(progress) / passes) * (self.num_steps / steps)
+        passes = self.passes(progress)
+        small, factor = _cut_passes(self.num_steps, self.num_minibatches, passes, most_passes, one_minibatch)
         return self.model_copy(update=small), factor
 
 
@@ -280,25 +251,18 @@ class DQNConfig(_ActionValueConfig):
     gradient_steps: Annotated[float, BeforeValidator(not_bool), Field(gt=0, le=10_000)] = 1.0
     """Gradient steps per call of `step`; 0.25 makes one in four calls."""
     n_step: Annotated[Positive, Field(le=1_000)] = 1
-    """Rewards that are summed before the target network says the rest; more learns sooner, less exactly."""
+    """Rewards that are summed before the target network values the rest; more learns sooner, less exactly."""
     double: bool = True
-    """Let the learning network choose the action whose value the target network tells (double Q-learning)."""
+    """The learning network chooses the action that the target network values (double Q-learning)."""
     target_every: Positive = 500
     """Gradient steps between two updates of the target network."""
     tau: Annotated[float, BeforeValidator(not_bool), Field(gt=0, le=1)] = 1.0
-    """How far the target network moves then: 1 copies the weights; 0.005 with target_every=1 is slow."""
+    """How far each such update moves the target network: 1 copies the weights; 0.005 is slow."""
     value_loss: Literal["mse", "huber"] = "huber"
     """Squared, or Huber: squared near zero and linear beyond huber_delta."""
 
-    @property
-    def on_policy(self) -> bool:
-        return False
-
-    def rows_per_gradient_step(self, num_envs: int) -> int:
-        return self.batch_size
-
     def memory_bytes(self, spec: EnvSpec, num_envs: int, frame_stack: int = 1) -> int:
-        """The replay buffer, frames not compressed, with a last observation for every eight steps."""
+        """Bytes of the replay buffer, if frames do not compress and episodes last eight steps."""
         row = 16 + 4 * spec.action.size + (spec.action.mask_size if spec.masked else 0)
         seen = 0
         for entry in spec.obs.values():

@@ -16,20 +16,25 @@ def not_bool(value: Any) -> Any:
     return value
 
 
+def split_names(value: Any) -> Any:
+    """`csv,wandb` as a list; anything else as it is."""
+    return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
 def listed(value: Any) -> Any:
-    """`csv,wandb` as people type it; a name given twice counts once."""
-    names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+    """Like `split_names`; a name given twice counts once."""
+    names = split_names(value)
     return list(dict.fromkeys(names)) if isinstance(names, list | tuple) else names
 
 
 def _finite(value: Any) -> Any:
-    """Options of any kind; a NaN or an infinity would come back from config.json as null."""
+    """Refuse NaN and infinity anywhere in options: they would come back from config.json as null."""
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, float) and not math.isfinite(one):
-            raise ValueError(f"should hold finite numbers, not {one}")
-        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ()
+        item = waiting.pop()
+        if isinstance(item, float) and not math.isfinite(item):
+            raise ValueError(f"should hold finite numbers, not {item}")
+        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list | tuple) else ()
     return value
 
 
@@ -39,7 +44,7 @@ _OTHER_BACKEND = re.compile(r"[\w.-]{1,60}/[\w.-]{1,60}")
 
 
 def _known_backend(value: Any) -> Any:
-    """A backend of ours, or a name as other packages have them: whether it exists is asked where it steps."""
+    """Accept a backend of ours, or `package/name`; `envs` checks later that the latter exists."""
     if value == "native":  # earlier versions stepped CartPole by Gymnasium's vector class under this name
         return "auto"
     if value in BACKENDS or (isinstance(value, str) and _OTHER_BACKEND.fullmatch(value)):
@@ -50,6 +55,7 @@ def _known_backend(value: Any) -> Any:
 
 BackendName = Annotated[str, BeforeValidator(_known_backend)]
 Options = Annotated[dict[str, Any], AfterValidator(_finite)]
+Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
 Whole = Annotated[int, BeforeValidator(not_bool)]
 Positive = Annotated[Whole, Field(gt=0)]
 Seconds = Annotated[float, BeforeValidator(not_bool), Field(gt=0.0)]
@@ -59,9 +65,5 @@ Count = Annotated[Schedule, within(1.0)]
 
 
 class Model(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        validate_default=True,
-        allow_inf_nan=False,  # JSON has no word for them: they would come back as null
-    )
+    # JSON has no infinity and no NaN: they would come back as null.
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)

@@ -26,7 +26,7 @@ _AMOUNT = re.compile(r"([+-]?[0-9][0-9_]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([kmgb%]?
 
 
 class Progress(NamedTuple):
-    """How far a run is: steps taken in the unit of the budget (`budget_in`), and the budget."""
+    """Steps taken and budget of a run, both in the unit of the budget (`budget_in`)."""
 
     taken: int
     total: int
@@ -152,7 +152,7 @@ class Schedule(BaseModel):
         return cls.model_construct(start=value)
 
     def values(self) -> list[float]:
-        """The values the schedule is built from; it never leaves their range, but for warm-up and floor."""
+        """The values the schedule is built from; it leaves their range by warm-up and floor only."""
         given = [self.start, self.end, self.floor, *(v for _, v in self.points or ())]
         return [value for value in given if value is not None]
 

@@ -21,7 +21,7 @@ from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.refs import find_run, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.trust import buildable_settings
-from gymsolve.settings.config import LASTING
+from gymsolve.settings.changes import LASTING
 from gymsolve.training.build import build_trainer
 from gymsolve.training.checkpoint import save
 from gymsolve.training.execute import execute

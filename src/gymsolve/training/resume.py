@@ -14,7 +14,7 @@ from gymsolve.runs.checkpoints import discard_after, list_checkpoints, mark_best
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.runs.stage_checkpoints import drop_stages_after
-from gymsolve.settings.config import JUDGED, LASTING, PLAYED
+from gymsolve.settings.changes import JUDGED, LASTING, PLAYED
 from gymsolve.training.observer import Observer
 from gymsolve.training.records import next_multiple
 from gymsolve.training.restore import restore_trainer

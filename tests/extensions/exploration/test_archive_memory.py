@@ -116,13 +116,13 @@ def test_ways_of_many_copies_are_remembered_in_bounded_memory(cell, monkeypatch)
         monkeypatch.setattr("gymsolve.nn.state_replay._AT_ONCE", 8)
         tracemalloc.start()
         with Sizes() as sizes:
-            found = policy.remember([log.gone(prefix) for prefix in prefixes])
+            found = policy.remember([log.read(prefix) for prefix in prefixes])
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return found, peak, sizes.largest
 
     with Sizes():
-        policy.remember([log.gone(prefixes[2])])  # whatever is imported with the first one takes room, too
+        policy.remember([log.read(prefixes[2])])  # whatever is imported with the first one takes room, too
     whole, most, largest = remember(2**40)
     assert np.abs(whole).max() > 0.1
     pictures, encoded = sum(map(len, prefixes)) * 3 * 40 * 40, 8 * 3 * 40 * 40 * 4
@@ -149,7 +149,7 @@ def test_after_a_jump_the_policy_remembers_the_way_there(case, recall):
         for t, row in np.argwhere(origin[:-1] != NOWHERE).tolist():
             if t == 0 and origin[0, row] == heads[row]:
                 continue  # it goes on
-            prefix = explorer.log.gone(explorer.log.prefix(int(origin[t, row]))[-recall:])
+            prefix = explorer.log.read(explorer.log.prefix(int(origin[t, row]))[-recall:])
             np.testing.assert_allclose(rollout.memory[t, row], step_through(policy, prefix)[0], atol=2e-6)
             assert np.abs(rollout.memory[t, row]).max() > 1e-3
             jumps, left = jumps + 1, left + (t == 0)
@@ -180,7 +180,7 @@ def test_lessons_see_every_step_with_what_is_remembered_there(case):
     expected, values = {}, {}
     for one in task.best.kept:
         prefix, agent = log.prefix(one.row), Agent(policy, 1)
-        steps = log.gone(prefix)
+        steps = log.read(prefix)
         for t, row in enumerate(prefix.tolist()):
             seen = {key: rows[t : t + 1] for key, rows in steps.obs.items()}
             told = policy.consider(seen, None, steps.actions[t : t + 1], agent.memory)

@@ -16,9 +16,9 @@ from gymsolve.envs.families import find_family
 from gymsolve.errors import ConfigError
 from gymsolve.extensions.archive.cells import Archive, Place
 from gymsolve.extensions.archive.contact_sheet import png
-from gymsolve.extensions.archive.count_sampler import RarelySeen
+from gymsolve.extensions.archive.count_sampler import CountSampler
 from gymsolve.extensions.archive.frame_cells import FrameCells, shrink
-from gymsolve.extensions.archive.top_trajectories import Best, rapid_rank
+from gymsolve.extensions.archive.top_trajectories import TopTrajectories, rapid_rank
 from gymsolve.extensions.archive.trajectories import NOWHERE, Trajectories
 from gymsolve.metrics.catalog import undeclared
 from gymsolve.settings.config import EnvConfig
@@ -158,14 +158,14 @@ def follow(log, prefixes):
 
 def test_cells_are_drawn_by_the_inverse_of_how_often_they_were_seen():
     seen, rng = [0, 0, 1, 2, 3, 8, 15, 16, 100, 10_000], np.random.default_rng(0)
-    rarely = RarelySeen()
+    rarely = CountSampler()
     for cell, visits in enumerate(seen):
         rarely.add()
         rarely.see(cell, visits)
     draws = np.bincount([rarely.draw(rng) for _ in range(40_000)], minlength=len(seen))
     weights = 1 / (np.array(seen) + 1)
     np.testing.assert_allclose(draws / draws.sum(), weights / weights.sum(), atol=0.006)
-    again = RarelySeen()
+    again = CountSampler()
     again.load(rarely.arrays(), {})
     one, other = np.random.default_rng(1), np.random.default_rng(1)
     assert [rarely.draw(one) for _ in range(50)] == [again.draw(other) for _ in range(50)]
@@ -210,7 +210,7 @@ def test_ways_share_their_beginnings_and_make_room_when_nobody_needs_them():
 
 
 def test_the_best_trajectories_stay_and_the_rest_makes_room():
-    log, best = make_log(), Best(2)
+    log, best = make_log(), TopTrajectories(2)
     rows = add(log, [NOWHERE] * 4).tolist()
     offered = zip((1.0, 3.0, 3.0, 2.0), (5, 9, 7, 1), rows, strict=True)
     for score, length, row in offered:

@@ -52,7 +52,7 @@ def test_what_a_policy_has_given_up_is_learned_again_from_the_archive(memory):
 
     def likely():
         """How likely each step of the best way is."""
-        prefix = log.gone(log.prefix(max(best.kept).row))
+        prefix = log.read(log.prefix(max(best.kept).row))
         before = [
             Prefix({k: v[:t] for k, v in prefix.obs.items()}, *(x[:t] for x in prefix[1:])) for t in range(3)
         ]

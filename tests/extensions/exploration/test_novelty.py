@@ -16,6 +16,7 @@ from gymsolve.extensions.exploration.critic import Critic
 from gymsolve.extensions.exploration.curiosity import Curiosity
 from gymsolve.extensions.exploration.dynamics import ForwardModel, InverseModel
 from gymsolve.extensions.exploration.inputs import Inputs
+from gymsolve.extensions.exploration.nets import NetSetup
 from gymsolve.extensions.exploration.rarity import Rarity
 from gymsolve.extensions.exploration.rnd import NovelD, RandomDistillation
 from gymsolve.extensions.exploration.visits import Episodic, Visits
@@ -171,7 +172,7 @@ def test_what_counts_as_a_cell(obs, settings, kind):
 
 
 def test_an_episode_is_paid_for_each_of_its_cells_once():
-    episodic = Episodic(Visits(Cells(ExploreConfig(bonus="episodic"), make_spec(obs=STATES), rng()), 1))
+    episodic = Episodic(Cells(ExploreConfig(bonus="episodic"), make_spec(obs=STATES), rng()), 1)
     first = Transitions(walk([0, 1, 0, 2], last=1))
     assert episodic.pay(first)[:, 0].tolist() == [1, 0, 1, 0]  # 0 is where it began, 1 was visited
     episodic.learn(first, 0.0, rng())
@@ -185,7 +186,7 @@ def test_an_episode_is_paid_for_each_of_its_cells_once():
 def networks(bonus, spec, kind, *more, **settings):
     asked = ExploreConfig(bonus=bonus, hidden=(16,), features=4, **settings)
     inputs = Inputs(spec, (), 1, CPU)
-    return kind(asked, inputs, "small", CPU, rng(), *more), inputs
+    return kind(NetSetup(asked, inputs, "small", CPU, rng()), *more), inputs
 
 
 def test_random_distillation_pays_the_error_of_scaled_observations_written_out():
@@ -252,7 +253,7 @@ def test_the_forward_model_pays_nothing_for_what_is_predictable_and_the_spread_o
     """
     spec = make_spec(obs=STATES)
     settings = ExploreConfig(bonus="forward", hidden=(64,), features=16)
-    bonus = ForwardModel(settings, Inputs(spec, (), 1, CPU), "small", CPU, rng(), spec.action)
+    bonus = ForwardModel(NetSetup(settings, Inputs(spec, (), 1, CPU), "small", CPU, rng()), spec.action)
     draw, steps = rng(1), 900
     rollout = allocate(spec, steps, 1)
     rollout.actions[:, 0, 0] = draw.integers(0, 2, steps)
@@ -305,8 +306,8 @@ def test_the_stream_of_a_bonus_goes_on_beyond_ends_and_through_reset_rows(across
     rollout = gathered(spec, steps=25, next_step=True)
     settings = ExploreConfig(bonus="rnd", across_ends=across_ends, gamma=0.9, hidden=(8,))
     inputs = Inputs(spec, (), 1, CPU)
-    critic = Critic(settings, inputs, "small", CPU, rng())
-    novelty = RandomDistillation(settings, inputs, "small", CPU, rng())
+    critic = Critic(NetSetup(settings, inputs, "small", CPU, rng()))
+    novelty = RandomDistillation(NetSetup(settings, inputs, "small", CPU, rng()))
     bonus = Curiosity(settings, PPOConfig(gae_lambda=0.8), novelty, critic, inputs, rollout.num_envs)
     paid = bonus.pay(rollout, START)
     stream = bonus.stream(rollout, paid)
@@ -332,8 +333,8 @@ def test_the_bonus_is_divided_by_the_spread_of_its_discounted_sum_without_ends()
     spec = make_spec(obs={"obs": vector(3)})
     settings = ExploreConfig(bonus="rnd", gamma=0.9, hidden=(8,))
     inputs = Inputs(spec, (), 1, CPU)
-    critic = Critic(settings, inputs, "small", CPU, rng())
-    novelty = RandomDistillation(settings, inputs, "small", CPU, rng())
+    critic = Critic(NetSetup(settings, inputs, "small", CPU, rng()))
+    novelty = RandomDistillation(NetSetup(settings, inputs, "small", CPU, rng()))
     bonus = Curiosity(settings, PPOConfig(gae_lambda=0.8), novelty, critic, inputs, 4)
     sums, running = [], np.zeros(4)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Settings → the archive of a run, and a trial of what it needs. Nothing here needs torch."""
+"""Builds the archive of a run, and checks that its environments can jump. Nothing here needs torch."""
 
 from collections.abc import Mapping
 
@@ -24,11 +24,11 @@ from gymsolve.settings.config import TrainConfig
 from gymsolve.spec import Array, EnvSpec, Obs
 
 _TRIED = 6
-"""Steps after which a trial goes back to where it was."""
+"""Steps of the check that environments can jump."""
 
 
 class ArchiveSetup(Setup):
-    """Asked for by `explore.archive`."""
+    """The setup for `explore.archive`."""
 
     def ask(self, request: EnvRequest) -> EnvRequest:
         return request._replace(jumps=True)
@@ -43,7 +43,7 @@ class ArchiveSetup(Setup):
 
 
 def build_archive(site: Site) -> GoExplore:
-    """The archive that the settings ask for, which the collector follows from now on."""
+    """The archive of the settings; the collector uses it from now on."""
     config, collector = site.config, site.collector
     settings, envs = config.explore.archive, collector.envs
     assert settings is not None
@@ -66,9 +66,9 @@ def build_archive(site: Site) -> GoExplore:
 
 
 def _success_bars(site: Site) -> dict[str, float | None]:
-    """The return that counts as a success, by task: what leads on from a stage, or what counts as solved.
+    """The return that counts as a success, by task: the threshold of a stage, or of the task.
 
-    The only task has no name.
+    A single task has no name.
     """
     config, spec = site.config, site.collector.envs.spec
     solved = task_thresholds(config, spec) if config.env.tasks else {"": find_threshold(config, spec)}
@@ -80,7 +80,7 @@ def _success_bars(site: Site) -> dict[str, float | None]:
 
 
 def _cells(config: TrainConfig, spec: EnvSpec, name: str = "", number: int | None = None) -> ArchiveCells:
-    """The cells of the only task, or of one of several, with its own observations."""
+    """The cells of a single task, or of one of several, with its own observations."""
     kind = choose_archive_cells(config.explore, spec, has_state=STATE in spec.watched)
     entries = () if kind == "state" else _entries(config, spec, name)  # a full state has no entries
     settings = config.explore.model_copy(update={"entries": entries})
@@ -97,25 +97,25 @@ def _cells(config: TrainConfig, spec: EnvSpec, name: str = "", number: int | Non
 
 
 def _entries(config: TrainConfig, spec: EnvSpec, name: str) -> tuple[str, ...]:
-    """Those entries that count which the task has."""
+    """The entries of `explore.entries` that the task has."""
     asked = config.explore.entries
-    found = tuple(entry for entry in asked if entry in spec.obs)
-    if asked and not found:
+    entries = tuple(entry for entry in asked if entry in spec.obs)
+    if asked and not entries:
         raise ConfigError(
             f"the observation of the task {name!r} has none of these entries, so its places are all one.",
             where="explore.entries",
             hint=f"Name one of its entries, too: {', '.join(spec.obs)}.",
         )
-    return found
+    return entries
 
 
 def _require_jumps(config: TrainConfig, collector: Collector) -> None:
-    """Go some steps in every task, save the place, go back to it: an archive is of no use if that fails."""
+    """Check in every task that an environment can be put back into a saved state."""
     envs, seed = collector.envs, config.seed
     rows = envs.rows if isinstance(envs, JoinedEnvs) else {envs.spec.id: [0]}
     here = {name: places[0] for name, places in rows.items() if places}
     _try_jump(envs, collector.agent, (collector.obs, collector.masks), here)
-    for name in (one for one in rows if one not in here):  # stages that are played later
+    for name in (name for name in rows if name not in here):  # stages that are played later
         alone = make_joined(training_env(config), "train", num_envs=1, task=name, jumps=True)
         try:
             first = alone.reset(integer_seeds(seed, "env", 1))
@@ -125,12 +125,12 @@ def _require_jumps(config: TrainConfig, collector: Collector) -> None:
     collector.begin(integer_seeds(seed, "env", envs.num_envs))
 
 
-def _try_jump(envs: Envs, agent: Agent, shown: tuple[Obs, Array | None], rows: Mapping[str, int]) -> None:
-    """Go some steps from what is `shown`, and back; `rows` has an environment of each task concerned."""
+def _try_jump(envs: Envs, agent: Agent, seen: tuple[Obs, Array | None], rows: Mapping[str, int]) -> None:
+    """Take some steps from the observations `seen`, and jump back; `rows` has an environment of each task."""
     rng, to_env = np.random.default_rng(0), agent.policy.spec.action.to_env
     for _ in range(_TRIED):
-        step = envs.step(to_env(agent.act(*shown, rng).actions))
-        shown = step.obs, step.masks
+        step = envs.step(to_env(agent.act(*seen, rng).actions))
+        seen = step.obs, step.masks
     for name, row in rows.items():
         (saved,) = envs.snapshots([row])
         if saved is not None and not envs.jump([row], [saved], [0])[2]:

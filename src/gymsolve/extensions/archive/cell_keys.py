@@ -1,7 +1,8 @@
-"""Which cell of an archive each environment stands in, step by step, while it is being stepped.
+"""The cell of an archive that each environment is in after every step.
 
-Bonuses look at whole rollouts (`cells.py`); an archive must know at once, since only now can the place be
-saved. Numbers, categories and full states are cut as bonuses cut them; `frame_cells.py` shrinks pictures.
+Bonuses compute cells of whole rollouts (`cells.py`); an archive needs them at once, since a place can only be
+saved while the environment is there. Numbers, categories and full states have the cells of bonuses;
+`frame_cells.py` shrinks pictures.
 """
 
 from collections.abc import Callable
@@ -18,11 +19,11 @@ from gymsolve.settings.exploration import ExploreConfig
 from gymsolve.spec import Array, EnvSpec, Obs
 
 _STILL = 20 * 20
-"""Pixels up to which a picture is a board whose every state may be a cell of its own."""
+"""Pixels up to which every different picture is a cell of its own, as for boards."""
 
 
 def choose_archive_cells(settings: ExploreConfig, spec: EnvSpec, *, has_state: bool) -> str:
-    """What `cells: auto` means for these observations; what cannot work is refused."""
+    """The kind of cells for these observations; refuses kinds that cannot work."""
     assert settings.archive is not None
     asked = settings.archive.cells
     seen = [entry for key, entry in spec.obs.items() if not settings.entries or key in settings.entries]
@@ -47,11 +48,11 @@ def choose_archive_cells(settings: ExploreConfig, spec: EnvSpec, *, has_state: b
     return "state" if has_state else choose_cells(settings.model_copy(update={"cells": "auto"}), spec)
 
 
-class Shown:
-    """The steps of a rollout that are of one task."""
+class TaskSteps:
+    """The steps of a rollout in one task."""
 
     def __init__(self, rollout: Rollout, rows: Array, fit: Fit | None) -> None:
-        """`rows` are the environments of the task; `fit` is that of one of several."""
+        """`rows` are the environments of the task; `fit` is given for one of several tasks."""
         self._rollout, self._fit = rollout, fit
         mine = np.zeros(rollout.valid.shape, bool)
         mine[:, rows] = True
@@ -63,42 +64,42 @@ class Shown:
 
     def seen(self, places: Array) -> Obs:
         """The task's own observations [B, …] at places among these steps."""
-        found = self._rollout.seen(self._steps[places])
-        return found if self._fit is None else self._fit.read_obs(found, np.arange(len(places)))
+        obs = self._rollout.seen(self._steps[places])
+        return obs if self._fit is None else self._fit.read_obs(obs, np.arange(len(places)))
 
 
 class ArchiveCells(Part, Protocol):
-    """Turns what a step shows into cells."""
+    """Turns observations into cells."""
 
     kind: str
 
     @property
     def ready(self) -> bool:
-        """Can cells be told apart yet?"""
+        """True once cells can be computed."""
         return True
 
     def of(self, obs: Obs, watched: Array | None) -> Array:
-        """The cells [n] of what n environments showed and told after a step."""
+        """The cells [n] of n environments after a step, from observations and watched numbers."""
         ...
 
     def pictures(self, places: list[int]) -> list[bytes]:
-        """What some of these n looked like, for people; empty where nothing can be seen."""
+        """Packed pictures of some of the newest n environments; empty without pictures."""
         return [b""] * len(places)
 
-    def learn(self, shown: "Shown", env_steps: int, rng: np.random.Generator) -> bool:
-        """A rollout counts; true when cells are cut otherwise from now on."""
+    def learn(self, steps: TaskSteps, env_steps: int, rng: np.random.Generator) -> bool:
+        """Learn from a rollout; true when cells are computed in another way from now on."""
         return False
 
     def again(self, pictures: list[bytes]) -> Array:
-        """The cells [B] of pictures, after they are cut otherwise."""
+        """The cells [B] of packed pictures, computed in the present way."""
         ...
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
-        """Do the numbers of a checkpoint's cells mean what these would, or can they be cut `again`?"""
+        """True if a checkpoint's cells have the same numbers as these, or can be computed `again`."""
         ...
 
     def is_cut_otherwise(self, state: dict[str, Any]) -> bool:
-        """Is it by `again` that the numbers of a checkpoint's cells come to mean what these would?"""
+        """True if a checkpoint's cells must be computed `again`."""
         return False
 
 
@@ -118,16 +119,16 @@ class PlainCells(ArchiveCells):
         if self._column is None:
             return self._cells.of(obs)
         assert watched is not None
-        told: Array = watched[:, self._column].astype(np.uint64)
-        return told
+        states: Array = watched[:, self._column].astype(np.uint64)
+        return states
 
-    def learn(self, shown: "Shown", env_steps: int, rng: np.random.Generator) -> bool:
-        if not self.ready and shown.valid.any():
-            self._cells.measure(shown.seen(np.flatnonzero(shown.valid)))
+    def learn(self, steps: TaskSteps, env_steps: int, rng: np.random.Generator) -> bool:
+        if not self.ready and steps.valid.any():
+            self._cells.measure(steps.seen(np.flatnonzero(steps.valid)))
         return False
 
     def again(self, pictures: list[bytes]) -> Array:
-        raise AssertionError("these cells are never cut otherwise")
+        raise AssertionError("these cells never change")
 
     def arrays(self) -> dict[str, Array]:
         return self._cells.arrays()

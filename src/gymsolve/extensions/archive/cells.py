@@ -1,8 +1,8 @@
-"""The archive of Go-Explore: for each cell the best way there that is known, and a snapshot to start from.
+"""The archive of Go-Explore: for each cell the best known trajectory there, and a snapshot to start from.
 
-A way is better that scored more, or as much in fewer steps. Cells that were seldom seen are drawn more often.
-Whatever is done here takes as long with a hundred thousand cells as with a thousand; only when cells are cut
-otherwise, which happens ever more rarely, all of them are looked at.
+A trajectory is better if it scored more, or as much in fewer steps. Cells that were seldom seen are drawn
+more often. The time of all operations does not depend on the number of cells, except when cells are computed
+in another way, which happens more and more rarely.
 """
 
 import json
@@ -14,35 +14,36 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.contract import Snapshot
-from gymsolve.extensions.archive.count_sampler import RarelySeen
+from gymsolve.extensions.archive.count_sampler import CountSampler
 from gymsolve.extensions.archive.trajectories import Trajectories, pack_texts, unpack_texts
+from gymsolve.parts import join_arrays
 from gymsolve.spec import Array
 
 
 def pack_snapshot(snapshot: Snapshot) -> bytes:
-    """As it is kept: a snapshot is JSON, and mostly empty frames."""
+    """A snapshot as compressed JSON."""
     return zlib.compress(json.dumps(snapshot).encode(), 1)
 
 
 @dataclass(slots=True)
 class Place:
-    """The best way to a cell."""
+    """The best trajectory to a cell."""
 
     score: float
-    """Sum of rewards since the reset, as the agent sees them."""
+    """Sum of rewards since the reset, before scaling."""
     length: int
     """Steps since the reset."""
     snapshot: bytes
     picture: bytes
     row: int = -1
-    """The last step of the way, among the trajectories."""
+    """The last step of the trajectory, in the log."""
     chosen: int = 0
     """How often an episode began here."""
     paid: bool = False
-    """Was any reward on the way above 0?"""
+    """True if any reward of the trajectory was above 0."""
 
     def is_better(self, score: float, length: int) -> bool:
-        """Is it better than another way?"""
+        """True if it is better than another trajectory."""
         return self.score > score or (self.score == score and self.length < length)
 
     def unpack(self) -> Snapshot:
@@ -52,15 +53,15 @@ class Place:
 
 
 class Archive:
-    """Cells by their number, in the order in which they were found."""
+    """Cells by their number, in the order of their discovery."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.places: list[Place] = []
         self.keys: list[int] = []
         self.index: dict[int, int] = {}
-        """Where each cell is in the lists."""
-        self.rarely = RarelySeen()
+        """The place of each cell in the lists."""
+        self.rarely = CountSampler()
 
     def __len__(self) -> int:
         return len(self.places)
@@ -74,34 +75,34 @@ class Archive:
         return self.places[self.rarely.draw(rng)]
 
     def put(self, key: int, place: Place, log: Trajectories) -> bool:
-        """Keep a way to a new cell, or a better one to a known one, whose visits count half; was it new?
+        """Keep a trajectory to a new cell, or a better one to an old cell, whose visits are halved.
 
-        What lies around is known as before, but the ways on from there may get better, too.
+        Returns True for a new cell.
         """
         log.need(place.row)
-        known = self.index.get(key)
-        if known is None:
+        number = self.index.get(key)
+        if number is None:
             self.index[key] = len(self.places)
             self.places.append(place)
             self.keys.append(key)
             self.rarely.add()
             return True
-        log.release(self.places[known].row)
-        self.places[known] = place
-        self.rarely.see(known, self.rarely.seen[known] // 2)
+        log.release(self.places[number].row)
+        self.places[number] = place
+        self.rarely.see(number, self.rarely.seen[number] // 2)
         return False
 
     def see(self, keys: Iterable[int], counts: Iterable[int]) -> None:
-        """Count visits to cells, those that are not in the archive included, which nobody counts."""
+        """Count visits to cells; those that are not in the archive are ignored."""
         for key, count in zip(keys, counts, strict=True):
-            known = self.index.get(key)
-            if known is not None:
-                self.rarely.see(known, self.rarely.seen[known] + count)
+            number = self.index.get(key)
+            if number is not None:
+                self.rarely.see(number, self.rarely.seen[number] + count)
 
     def cut_again(self, keys: Array, log: Trajectories) -> None:
-        """All cells have other numbers; of those that are one now, the best way stays, and visits add up."""
+        """Give all cells other numbers; of equal ones the best trajectory stays, and visits add up."""
         old, seen = self.places, self.rarely.seen
-        self.places, self.keys, self.index, self.rarely = [], [], {}, RarelySeen()
+        self.places, self.keys, self.index, self.rarely = [], [], {}, CountSampler()
         sums: dict[int, int] = {}
         for key, place, visits in zip(keys.tolist(), old, seen, strict=True):
             sums[key] = sums.get(key, 0) + visits
@@ -116,17 +117,19 @@ class Archive:
 
     def arrays(self) -> dict[str, Array]:
         places = self.places
-        snapshots, pictures = [one.snapshot for one in places], [one.picture for one in places]
+        texts = {
+            "snapshots": pack_texts([place.snapshot for place in places]),
+            "pictures": pack_texts([place.picture for place in places]),
+        }
         return {
             "keys": np.array(self.keys, np.uint64),
-            "scores": np.array([one.score for one in places], np.float64),
-            "lengths": np.array([one.length for one in places], np.int64),
-            "rows": np.array([one.row for one in places], np.int64),
-            "chosen": np.array([one.chosen for one in places], np.int64),
-            "paid": np.array([one.paid for one in places], bool),
+            "scores": np.array([place.score for place in places], np.float64),
+            "lengths": np.array([place.length for place in places], np.int64),
+            "rows": np.array([place.row for place in places], np.int64),
+            "chosen": np.array([place.chosen for place in places], np.int64),
+            "paid": np.array([place.paid for place in places], bool),
             **self.rarely.arrays(),
-            **{f"snapshots/{name}": one for name, one in pack_texts(snapshots).items()},
-            **{f"pictures/{name}": one for name, one in pack_texts(pictures).items()},
+            **join_arrays(texts),
         }
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> None:

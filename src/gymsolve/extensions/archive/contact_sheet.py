@@ -1,4 +1,4 @@
-"""A contact sheet: what places of an archive look like, of each task from the first found on, as a PNG."""
+"""A contact sheet: pictures of places of an archive in the order of their discovery, as a PNG."""
 
 import struct
 import zlib
@@ -8,7 +8,6 @@ import numpy as np
 
 from gymsolve.extensions.archive.frame_cells import FrameCells
 from gymsolve.extensions.archive.task_archive import TaskArchive
-from gymsolve.runs.checkpoints import CELLS as CELLS
 from gymsolve.spec import Array
 
 _MOST, _COLUMNS = 64, 8
@@ -16,17 +15,17 @@ _EDGE, _WHITE = 2, 255
 
 
 def contact_sheet(tasks: Sequence[TaskArchive]) -> bytes | None:
-    """Up to 64 places, evenly spread over the order in which they were found; None without frames.
+    """Up to 64 places, evenly spread over the order of their discovery; None without frames.
 
-    Of several tasks, each has its share, one after the other.
+    Several tasks have equal shares, one after the other.
     """
-    shown = [task for task in tasks if len(task.archive) and isinstance(task.cells, FrameCells)]
-    frames = [frame for task in shown for frame in _some_of(task, max(1, _MOST // len(shown)))]
+    pictured = [task for task in tasks if len(task.archive) and isinstance(task.cells, FrameCells)]
+    frames = [frame for task in pictured for frame in _some_of(task, max(1, _MOST // len(pictured)))]
     return png(_arrange(frames)) if frames else None
 
 
 def _some_of(task: TaskArchive, most: int) -> list[Array]:
-    """What places of a task look like."""
+    """Pictures of some places of a task."""
     assert isinstance(task.cells, FrameCells)
     places = task.archive.places
     chosen = np.unique(np.linspace(0, len(places) - 1, most).astype(int)).tolist()
@@ -34,7 +33,7 @@ def _some_of(task: TaskArchive, most: int) -> list[Array]:
 
 
 def _arrange(frames: list[Array]) -> Array:
-    """Frames [H, W] in rows of eight, with white between them; tasks may have other sizes."""
+    """Frames [H, W] in rows of eight, with white between them; tasks may differ in size."""
     height, width = (max(frame.shape[axis] for frame in frames) for axis in (0, 1))
     columns = min(len(frames), _COLUMNS)
     rows = -(-len(frames) // columns)

@@ -1,12 +1,10 @@
-"""Draws cells by how seldom they were seen: with weights 1 / (seen + 1), in time that does not depend on
-how many there are.
+"""Draws cells with weights 1 / (seen + 1), in time that does not depend on their number.
 
-Cells whose weights differ by less than a factor of 2 share a drawer. A draw chooses a drawer by what its
-cells could weigh at most, one of its cells evenly, and accepts it by its true weight, or draws again: the
-result has exactly these weights, after two tries at most on average.
+Cells whose weights differ by less than a factor of 2 share a drawer. A draw chooses a drawer by the largest
+possible weight of its cells, then one of its cells uniformly, and accepts it by its true weight, or draws
+again: the result has exactly these weights, after two tries at most on average.
 
-Numbers are in arrays of machine words: a list would point to an object for each of them, and with many cells
-every such object is one more place in memory to wait for.
+Numbers are in arrays of machine words, since lists of objects would be slower with many cells.
 """
 
 from array import array
@@ -17,24 +15,24 @@ import numpy as np
 from gymsolve.spec import Array
 
 
-class RarelySeen:
-    """Places of cells, by how often they were seen."""
+class CountSampler:
+    """Cells in drawers, by how often they were seen."""
 
     def __init__(self) -> None:
         self._drawers: list[array[int]] = []
         self._places = array("q")
-        """Of each cell in its drawer."""
+        """The place of each cell in its drawer."""
         self.seen = array("q")
         """How often each cell was seen."""
 
     def add(self) -> None:
-        """One more cell, never seen so far; cells are numbered as they come."""
+        """Add a cell with the next number, never seen so far."""
         self.seen.append(0)
         self._places.append(0)
         self._put(len(self.seen) - 1)
 
     def see(self, cell: int, seen: int) -> None:
-        """From now on this cell was seen so often."""
+        """Set how often a cell was seen."""
         drawer, after = _drawer(self.seen[cell]), _drawer(seen)
         self.seen[cell] = seen
         if drawer == after:
@@ -53,7 +51,7 @@ class RarelySeen:
         self._drawers[drawer].append(cell)
 
     def draw(self, rng: np.random.Generator) -> int:
-        """One cell; there must be some."""
+        """A random cell; there must be one at least."""
         most = [len(members) / 2**drawer for drawer, members in enumerate(self._drawers)]
         total = sum(most)
         while True:
@@ -62,14 +60,14 @@ class RarelySeen:
                 left -= most[drawer]
                 drawer += 1
             members = self._drawers[drawer]
-            if not members:  # rounding led beyond the last one
+            if not members:  # by rounding
                 continue
             cell = members[int(rng.integers(len(members)))]
             if rng.random() * (self.seen[cell] + 1) < 2**drawer:
                 return cell
 
     def arrays(self) -> dict[str, Array]:
-        """The order within drawers decides what is drawn, so it is kept."""
+        """Counts, and the order within drawers, which decides the draws."""
         order = [cell for members in self._drawers for cell in members]
         return {"seen": np.array(self.seen, np.int64), "order": np.array(order, np.int64)}
 

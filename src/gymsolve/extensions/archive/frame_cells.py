@@ -1,8 +1,8 @@
 """Cells of pictures: the newest frame in grey, shrunk by averaging areas, and cut into a few levels.
 
-How small and how coarse is given, or adapted: among random choices, the one that makes some eighth of a
-sample of recent frames cells of their own (12.5 %, as Go-Explore has it). Too fine, and every frame is a new
-place; too coarse, and nothing is.
+Size and levels are given, or adapted: among random choices, the one by which a sample of recent frames has
+about an eighth as many cells (12.5 %, as in Go-Explore). Too fine, and every frame is a new place; too
+coarse, and none is.
 """
 
 import math
@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from gymsolve.extensions.archive.cell_keys import ArchiveCells, Shown
+from gymsolve.extensions.archive.cell_keys import ArchiveCells, TaskSteps
 from gymsolve.extensions.exploration.cells import mix, words
 from gymsolve.settings.exploration import ArchiveConfig
 from gymsolve.spec import Array, Obs, ObsSpec
 
 _SHARE = 0.125
 _SAMPLE = 400
-"""Recent frames that the cut is adapted to."""
+"""Recent frames that size and levels are adapted to."""
 _PER_ROLLOUT = 16
 _FIRST = 2048
 """Environment steps before the first adaptation; the next ones come when the steps have doubled."""
@@ -27,7 +27,7 @@ _LARGEST = 40
 """Columns and rows of a shrunken picture, at most."""
 _LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 _EDGE = 1e-4
-"""A flat area on the border of two levels must not fall to either side by rounding."""
+"""Added so that rounding does not move a flat area from one level to the next."""
 
 
 def shrink(frames: Array, width: int, height: int) -> Array:
@@ -38,7 +38,7 @@ def shrink(frames: Array, width: int, height: int) -> Array:
 
 
 def _areas(size: int, parts: int) -> Array:
-    """How much each of `size` pixels counts in each of `parts` areas [parts, size]."""
+    """Weights of `size` pixels in each of `parts` areas [parts, size]."""
     edges = np.linspace(0.0, size, parts + 1)
     left = np.maximum(np.arange(size)[None], edges[:-1, None])
     right = np.minimum(np.arange(1, size + 1)[None], edges[1:, None])
@@ -84,13 +84,13 @@ class FrameCells(ArchiveCells):
 
     def _of(self, frames: Array) -> Array:
         width, height, levels = self.cut
-        found = np.zeros(len(frames), np.uint64)
+        cells = np.zeros(len(frames), np.uint64)
         for column in words(_cut(shrink(frames, width, height), levels)):
-            found = mix(found, column)
-        return found
+            cells = mix(cells, column)
+        return cells
 
     def pictures(self, places: list[int]) -> list[bytes]:
-        return [zlib.compress(np.ascontiguousarray(self._newest[one]).tobytes(), 1) for one in places]
+        return [zlib.compress(np.ascontiguousarray(self._newest[place]).tobytes(), 1) for place in places]
 
     def unpack(self, pictures: list[bytes]) -> Array:
         """Frames [B, H, W]."""
@@ -100,11 +100,11 @@ class FrameCells(ArchiveCells):
     def again(self, pictures: list[bytes]) -> Array:
         return self._of(self.unpack(pictures))
 
-    def learn(self, shown: Shown, env_steps: int, rng: np.random.Generator) -> bool:
+    def learn(self, steps: TaskSteps, env_steps: int, rng: np.random.Generator) -> bool:
         if not self._adapts:
             return False
-        some = rng.choice(len(shown), min(_PER_ROLLOUT, len(shown)), replace=False)
-        frames = self._grey(shown.seen(np.sort(some))[self._key])
+        some = rng.choice(len(steps), min(_PER_ROLLOUT, len(steps)), replace=False)
+        frames = self._grey(steps.seen(np.sort(some))[self._key])
         self._recent = np.concatenate([self._recent, frames])[-_SAMPLE:]
         if env_steps < self._next:
             return False
@@ -114,7 +114,7 @@ class FrameCells(ArchiveCells):
         return self.cut != before
 
     def _adapted(self, rng: np.random.Generator) -> tuple[int, int, int]:
-        """Of some choices, the one whose number of cells comes closest to an eighth of the frames."""
+        """Of random choices, the one whose number of cells is closest to an eighth of the frames."""
         aim = math.log(_SHARE * len(self._recent))
         best, least = self.cut, math.inf
         for _ in range(_TRIES):
@@ -132,8 +132,8 @@ class FrameCells(ArchiveCells):
         return {"recent": self._recent}
 
     def state(self) -> dict[str, Any]:
-        told = {"given": list(self._given), "entry": self._key}
-        return {"cut": list(self.cut), "next": self._next, **told}
+        made_by = {"given": list(self._given), "entry": self._key}
+        return {"cut": list(self.cut), "next": self._next, **made_by}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         self._next, self._recent = int(state["next"]), arrays["recent"]

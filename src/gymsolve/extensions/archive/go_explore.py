@@ -1,8 +1,7 @@
-"""Go-Explore within training: who starts where, what was found on the way, and what is kept of it.
+"""Go-Explore within training: decides where episodes begin, and keeps the places that they reach.
 
-While a rollout is collected nothing that is kept changes: new places are saved (only now can they be), and
-noted. Once the rollout counts, `commit` writes down the ways to whatever was found. So an iteration that
-comes to nothing is taken back by forgetting the notes, and a rollout starts from what was known before it.
+While a rollout is collected, new places are saved and noted, and the archive does not change. `commit` takes
+the notes into the archive. So an iteration is taken back by dropping its notes.
 """
 
 from collections.abc import Callable
@@ -14,28 +13,30 @@ from gymsolve.envs.contract import Envs, Episode, Snapshot, Step
 from gymsolve.experience.reset_sampler import Relocated
 from gymsolve.experience.rollout import Rollout
 from gymsolve.extensions.archive.cells import Place, pack_snapshot
-from gymsolve.extensions.archive.contact_sheet import CELLS, contact_sheet
+from gymsolve.extensions.archive.contact_sheet import contact_sheet
 from gymsolve.extensions.archive.pending import Notes
-from gymsolve.extensions.archive.running_episodes import UnderWay
+from gymsolve.extensions.archive.running_episodes import RunningEpisodes
 from gymsolve.extensions.archive.task_archive import TaskArchive
 from gymsolve.extensions.archive.trajectories import NOWHERE, Trajectories
 from gymsolve.extensions.extension import Extension
+from gymsolve.parts import arrays_below
+from gymsolve.runs.checkpoints import CELLS
 from gymsolve.seeding import generator, restore_generator, save_generator
 from gymsolve.settings.exploration import ArchiveConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import TASK_ENTRY, Array, Obs
 
 _FRESH: Snapshot = {"kind": "reset"}
-"""No backend can reach it, so by contract an episode begins instead."""
+"""No backend can restore it, so by contract a new episode begins instead."""
 
 
 class MadeBy(NamedTuple):
-    """Digests of settings that an archive depends on, whatever its cells are."""
+    """Digests of settings that an archive of any cells depends on."""
 
     env: str
-    """The environment: what ways lead to, and what they score."""
+    """The environment: another one has other places and scores."""
     steps: str
-    """The environment as it trains: what snapshots are of."""
+    """The environment with the wrappers of training: another one cannot restore the snapshots."""
 
 
 class Lessons(Protocol):
@@ -43,17 +44,17 @@ class Lessons(Protocol):
 
     @property
     def instead(self) -> bool:
-        """Is nothing learned from the rollout?"""
+        """True if lessons replace the update with the rollout."""
 
     def learn(self, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
-        """Give a lesson if one is due; metrics by name."""
+        """Learn if a lesson is due; metrics by name."""
 
     def observe(self, rollout: Rollout) -> None:
-        """Move the running statistics, where no update of a rollout does so."""
+        """Move the running statistics, where no update with a rollout does so."""
 
 
 class GoExplore(Extension):
-    """Owns the archives of all tasks, the trajectories, and the episodes under way."""
+    """Owns the archives of all tasks, the trajectories, and the running episodes."""
 
     def __init__(
         self,
@@ -66,19 +67,19 @@ class GoExplore(Extension):
         made_by: MadeBy,
         recalls: bool = False,
     ) -> None:
-        """`tasks` has one entry where there is one task; `recalls` is said of policies that remember."""
+        """`tasks` has one entry where there is one task; `recalls` is True for recurrent policies."""
         self.settings, self._envs, self.tasks = settings, envs, tasks
         self._made_by = made_by
         self.log = Trajectories(envs.spec)
         self.rng = generator(seed, "bonus", 2)
         self.turns = 0
-        self._under_way = UnderWay(envs.num_envs)
+        self._under_way = RunningEpisodes(envs.num_envs)
         self._num_steps, self._recalls = num_steps, recalls
         self._notes = self._blank()
         self._rows: list[Array] = []
-        """The environments of each task, in the rollout under way."""
+        """The environments of each task, in the current rollout."""
         self.lessons: Lessons | None = None
-        """Learns from the best trajectories; None where the archive only decides where episodes begin."""
+        """Learns from the best trajectories; None if the settings ask for no such lessons."""
         self._of_row: list[TaskArchive] = []
 
     def _blank(self) -> Notes:
@@ -86,13 +87,13 @@ class GoExplore(Extension):
 
     @property
     def played(self) -> list[TaskArchive]:
-        """Tasks that the rollout under way, or the newest one, plays."""
+        """Tasks of the current rollout, or of the newest one."""
         return [task for task, rows in zip(self.tasks, self._rows, strict=False) if len(rows)]
 
     # --------------------------------------------------------------------- while a rollout is collected
 
     def before(self, obs: Obs) -> Relocated | None:
-        """Leave episodes that have been away from the archive for long enough."""
+        """Abandon episodes that began at the archive `leave_after` steps ago."""
         self._notes = self._blank()
         numbers = obs[TASK_ENTRY] if len(self.tasks) > 1 else np.zeros(self._envs.num_envs, np.int64)
         self._rows = [np.flatnonzero(numbers == task.number) for task in self.tasks]
@@ -116,7 +117,7 @@ class GoExplore(Extension):
         return self._jump(t + 1, np.flatnonzero(over).tolist())
 
     def _look(self, t: int, task: TaskArchive, rows: Array, cells: Array, live: Array) -> None:
-        """Note in which cells [n] a task's environments are, and save what is new or reached better."""
+        """Note the cells [n] of a task's environments, and save those that are new or reached better."""
         notes, under_way = self._notes, self._under_way
         notes.cells[t, rows] = cells
         notes.entered[t, rows] = live & (cells != under_way.at[rows])
@@ -142,10 +143,10 @@ class GoExplore(Extension):
             if snapshot is not None:
                 score, length, paid = under_way.scores[row], under_way.lengths[row], under_way.paid[row]
                 place = Place(float(score), int(length), pack_snapshot(snapshot), picture, paid=bool(paid))
-                self._notes.found[task.number][key] = t, row, place
+                self._notes.places[task.number][key] = t, row, place
 
     def _finish(self, t: int, episode: Episode) -> None:
-        """An episode has ended; one that a fault cut is not among them."""
+        """Note the end of an episode; episodes that a fault cut do not come here."""
         notes, under_way, row = self._notes, self._under_way, episode.env
         task, score = self._of_row[row], float(under_way.scores[row])
         notes.best[task.number] = max(notes.best[task.number], score)
@@ -156,9 +157,9 @@ class GoExplore(Extension):
             notes.successes[task.number].append(task.successes.is_one(episode))
 
     def _jump(self, t: int, rows: list[int], *, leaving: bool = False) -> Relocated | None:
-        """Let episodes begin, at a reset or at a place of their task's archive.
+        """Begin episodes at a reset or at a place of their task's archive.
 
-        Where episodes ended, the reset has been made; those that are left need one.
+        Environments whose episodes ended have been reset already; abandoned ones are reset here.
         """
         self._under_way.begin(rows)
         self._notes.origin[t, rows] = NOWHERE
@@ -179,12 +180,12 @@ class GoExplore(Extension):
             self._notes.drawn.append(place)
         most = self.settings.recall if self._recalls else 0
         prefixes = {
-            row: self.log.gone(self.log.prefix(place.row, most)) for row, place in reached.items() if most
+            row: self.log.read(self.log.prefix(place.row, most)) for row, place in reached.items() if most
         }
         return Relocated(obs, masks, np.isin(np.arange(self._envs.num_envs), going), prefixes)
 
     def begun(self, rows: Array) -> None:
-        """Between rollouts: these environments begin anew, maybe in another task."""
+        """Between rollouts, these environments began anew, maybe in another task."""
         chosen, heads = np.flatnonzero(rows).tolist(), self._under_way.heads
         self._under_way.begin(chosen)
         for row in chosen:
@@ -199,7 +200,7 @@ class GoExplore(Extension):
         return self.lessons is not None and self.lessons.instead
 
     def learn(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
-        """Where nothing is learned from rollouts, give the lesson, and move the policy's statistics."""
+        """Where lessons replace the update: learn, and move the policy's statistics."""
         if self.lessons is None or not self.lessons.instead:
             return {}
         metrics = self.lessons.learn(progress, rng)
@@ -207,45 +208,45 @@ class GoExplore(Extension):
         return metrics
 
     def practise(self, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
-        """The lesson comes after the measures, which are about the rollout's update."""
+        """Lessons beside the update come after its measures."""
         if self.lessons is None or self.lessons.instead:
             return self.measure()
         return self.lessons.learn(progress, rng) | self.measure()
 
     def extra_files(self) -> dict[str, bytes]:
-        """A picture of the places, where they can be seen."""
+        """A contact sheet of the places, if they are pictures."""
         sheet = contact_sheet(self.tasks)
         return {} if sheet is None else {CELLS: sheet}
 
     # ------------------------------------------------------------------------- once the rollout counts
 
     def measure(self) -> dict[str, float]:
-        """Metrics of the rollout under way, and of the archives with it.
+        """Metrics of the current rollout, and of the archives with it.
 
-        Cells of several tasks add up; scores and successes are means of those tasks that have any.
+        Cells of several tasks add up; scores and successes are means over the tasks that have any.
         """
         notes = self._notes
-        told = {
-            task.name: task.measure(notes.found[task.number], notes.best[task.number])
+        measures = {
+            task.name: task.measure(notes.places[task.number], notes.best[task.number])
             for task in self.tasks
             if task.env_steps or task in self.played
         }
         starts = notes.begun + len(notes.drawn)
-        found = {f"archive/{name}": sum(one[name] for one in told.values()) for name in _SUMMED}
-        found["archive/steps"] = float(len(self.log))
+        metrics = {f"archive/{name}": sum(own[name] for own in measures.values()) for name in _SUMMED}
+        metrics["archive/steps"] = float(len(self.log))
         likely = float(np.mean([task.true_share for task in self.played]))
-        found["archive/true_starts"] = notes.begun / starts if starts else likely
-        found["archive/success"] = float(np.mean([one["success"] for one in told.values()]))
-        scores = [one["best_score"] for one in told.values() if one["best_score"] > -np.inf]
+        metrics["archive/true_starts"] = notes.begun / starts if starts else likely
+        metrics["archive/success"] = float(np.mean([own["success"] for own in measures.values()]))
+        scores = [own["best_score"] for own in measures.values() if own["best_score"] > -np.inf]
         if scores:
-            found["archive/best_score"] = float(np.mean(scores))
+            metrics["archive/best_score"] = float(np.mean(scores))
         if len(self.tasks) > 1:
-            for task, one in told.items():
-                found |= {f"archive_{name}/{task}": one[name] for name in _TOLD if one[name] > -np.inf}
-        return found
+            for task, own in measures.items():
+                metrics |= {f"archive_{name}/{task}": own[name] for name in _PER_TASK if own[name] > -np.inf}
+        return metrics
 
     def commit(self, rollout: Rollout) -> None:
-        """Take what was found into the archives."""
+        """Take the notes of the rollout into the archives."""
         notes = self._notes
         self.turns += 1
         ends = [end for task in self.tasks for end in task.ends(notes)]
@@ -262,7 +263,7 @@ class GoExplore(Extension):
         self._notes = self._blank()
 
     def _move_heads(self, numbers: Array) -> None:
-        """Episodes under way need their last row; those they needed before may not be needed any more."""
+        """Keep the last row of each running episode in the log, instead of those of the last rollout."""
         notes = self._notes
         heads = np.where(notes.over[-1], notes.origin[-1], numbers[-1]).tolist()
         for head in heads:
@@ -286,10 +287,10 @@ class GoExplore(Extension):
         return put_back
 
     def arrays(self) -> dict[str, Array]:
-        found = {f"log/{name}": one for name, one in self.log.arrays().items()}
+        arrays = {f"log/{name}": array for name, array in self.log.arrays().items()}
         for task in self.tasks:
-            found |= {f"{_prefix(task)}{name}": one for name, one in task.arrays().items()}
-        return found | self._under_way.arrays()
+            arrays |= {f"{_prefix(task)}{name}": array for name, array in task.arrays().items()}
+        return arrays | self._under_way.arrays()
 
     def state(self) -> dict[str, Any]:
         states = {task.name: task.state() for task in self.tasks}
@@ -302,28 +303,28 @@ class GoExplore(Extension):
         }
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        """Continue with what means the same under the settings of now, and say what does not."""
-        log, *mine = (_starting(arrays, prefix) for prefix in ("log/", *map(_prefix, self.tasks)))
+        """Continue with places that are valid under the present settings; returns a note on the others."""
+        log, *mine = (arrays_below(arrays, prefix) for prefix in ("log/", *map(_prefix, self.tasks)))
         states = [state.get("tasks", {}).get(task.name, {}) if task.name else state for task in self.tasks]
         parts = list(zip(self.tasks, mine, states, strict=True))
         if not all(states) or not self.log.fits(log):
             return self._start_empty("the checkpoint has none of this kind")
         made_by = MadeBy(**state.get("made_by", self._made_by._asdict()))  # older checkpoints do not say
         if made_by.env != self._made_by.env:
-            return self._start_empty("the environment has other settings now, and its ways lead elsewhere")
+            return self._start_empty("the environment has other settings now")
         self.log.load(log, {})
         reachable, notes = made_by.steps == self._made_by.steps, []
         for task, own, its in parts:
             notes += task.load(own, its, self.log, reachable=reachable)
         self._under_way.load(arrays, state)
-        for head in state["heads"][self._envs.num_envs :]:  # of copies that there are no more
+        for head in state["heads"][self._envs.num_envs :]:  # of copies that no longer exist
             self.log.release(int(head))
         self.turns, self.rng = int(state["turns"]), restore_generator(state["rng"])
         self._notes = self._blank()
         return notes
 
     def _start_empty(self, why: str) -> list[str]:
-        # How episodes under way began is not known, so no way leads through them: they are left.
+        # The beginnings of the running episodes are not in the log, so they are abandoned.
         self._under_way.away[:] = self.settings.leave_after
         return [f"the archive starts empty: {why}"]
 
@@ -332,14 +333,10 @@ class GoExplore(Extension):
 
 
 _SUMMED = ("cells", "new_cells", "better_cells")
-_TOLD = ("cells", "best_score", "success")
-"""What is told of each of several tasks."""
+_PER_TASK = ("cells", "best_score", "success")
+"""Metrics of each of several tasks."""
 
 
 def _prefix(task: TaskArchive) -> str:
-    """How the arrays of a task begin; those of the only one have no name."""
+    """The prefix of a task's arrays; those of a single task have none."""
     return f"tasks/{task.name}/" if task.name else ""
-
-
-def _starting(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
-    return {name.removeprefix(prefix): one for name, one in arrays.items() if name.startswith(prefix)}

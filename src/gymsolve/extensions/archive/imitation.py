@@ -1,10 +1,10 @@
 """Learning from the best trajectories of an archive: self-imitation, or cloning as RAPID does it.
 
-Self-imitation (Oh et al. 2018) follows an action as far as what came of it surpasses the value function's
-estimate. That function itself is left to the rollouts: the paper weighs its loss by a hundredth, which Adam
-would undo where policy and value have weights of their own. RAPID (Zha et al. 2021) clones trajectories that
-paid and explored most; here that fades as episodes from true starts come to succeed. Both step with the
-algorithm's own optimizer, after the rollout was learned from: before, its ratios would not begin at 1.
+Self-imitation (Oh et al. 2018) weighs each action by how far its return exceeds the value function. The value
+function itself learns from rollouts alone: the paper weighs its loss by a hundredth, which has no effect with
+Adam where policy and value have separate weights. RAPID (Zha et al. 2021) clones the trajectories that paid
+and explored most; here its weight fades as episodes from resets succeed. Both step with the algorithm's own
+optimizer after the update with the rollout, whose ratios must begin at 1.
 """
 
 import numpy as np
@@ -27,15 +27,15 @@ from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
 
 _LARGEST = 1.0
-"""Of an advantage."""
+"""Limit of an advantage."""
 _SURPRISE = 5.0
-"""Of −log π as the loss counts it; the gradient is that of the whole, or what became unlikely stayed so."""
+"""Limit of −log π in the value of the loss; the gradient has no limit, so unlikely actions can recover."""
 
 
 def self_imitation_loss(
     log_probs: torch.Tensor, advantages: torch.Tensor, weights: torch.Tensor | float = 1.0
 ) -> torch.Tensor:
-    """The loss of a minibatch: −log π · clip(R − V, 0, 1), rows having weights."""
+    """The loss of a minibatch: −log π · clip(R − V, 0, 1), with weights of rows."""
     surprise = -log_probs - (-log_probs - _SURPRISE).clamp(min=0.0).detach()
     return (weights * advantages.clamp(0.0, _LARGEST) * surprise).mean()
 
@@ -68,19 +68,19 @@ class Imitation:
 
     @property
     def instead(self) -> bool:
-        """Do lessons stand in for the update with the rollout?"""
+        """True if lessons replace the update with the rollout."""
         played = self._explorer.played
-        found = self.settings.rollouts == "found" and all(task.best.pays for task in played)
-        return self.settings.rollouts is not True and not found
+        paid = self.settings.rollouts == "found" and all(task.best.pays for task in played)
+        return self.settings.rollouts is not True and not paid
 
     @property
-    def _found(self) -> list[TaskArchive]:
-        """Tasks that have something to teach."""
+    def _taught(self) -> list[TaskArchive]:
+        """Tasks with trajectories to learn from."""
         return [task for task in self._explorer.tasks if task.best.kept]
 
     @property
     def is_due(self) -> bool:
-        learns = self.settings.learn_from != "nothing" and bool(self._found)
+        learns = self.settings.learn_from != "nothing" and bool(self._taught)
         return learns and (self._explorer.turns + 1) % self.settings.learn_every == 0
 
     def learn(self, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
@@ -88,8 +88,8 @@ class Imitation:
         if not self.is_due:
             return {}
         rapid = self.settings.learn_from == "rapid"
-        shares = [1.0 - task.successes.share if rapid else 1.0 for task in self._found]
-        lesson = prepare_lesson(self._found, shares, self._teacher(progress), rng)
+        shares = [1.0 - task.successes.share if rapid else 1.0 for task in self._taught]
+        lesson = prepare_lesson(self._taught, shares, self._teacher(progress), rng)
         rate, steps = self._algo.learning_rate.at(progress) * float(np.mean(shares)), []
         self._policy.gradient_mode(True)
         for _ in range(self.settings.learn_epochs):
@@ -105,22 +105,22 @@ class Imitation:
         return Teacher(self._explorer.log, self._policy, self._scaler, gamma, self.settings.recall, longest)
 
     def observe(self, rollout: Rollout) -> None:
-        """Move the policy's statistics, which an update of the rollout would have done."""
+        """Move the policy's statistics, as an update with the rollout would."""
         if rollout.valid.any():
             self._policy.observe(flatten_obs(rollout, rollout.valid))
 
     def _step(
         self, lesson: Lesson, chosen: Array, past: Unrolled | None, rate: float, progress: Progress
     ) -> dict[str, torch.Tensor] | None:
-        """One gradient step; None where there is nothing to learn from these rows of a lesson."""
+        """One gradient step; None if no advantage of these rows is above 0."""
         policy, log, rows = self._policy, self._explorer.log, lesson.rows[chosen]
         masks = torch.from_numpy(log.column("masks", rows)).to(policy.device) if log.masked else None
         actions = torch.from_numpy(log.column("actions", rows)).to(policy.device)
         obs, unknown = policy.tensors(log.seen(rows)), actions.new_zeros(0)
         minibatch = Minibatch(obs, actions, masks, unknown, rows, past)
         evaluated = policy.evaluate(minibatch)
-        told = lesson.returns[chosen], lesson.units[chosen], lesson.weights[chosen]
-        earned, units, weights = (torch.from_numpy(one).to(policy.device) for one in told)
+        columns = lesson.returns[chosen], lesson.units[chosen], lesson.weights[chosen]
+        earned, units, weights = (torch.from_numpy(column).to(policy.device) for column in columns)
         advantages = (earned - policy.real_values(evaluated.values.detach(), minibatch.obs)) / units
         if self.settings.learn_from == "rapid":
             loss = -(weights * evaluated.log_probs).mean()
@@ -130,7 +130,4 @@ class Imitation:
             loss = self_imitation_loss(evaluated.log_probs, advantages, weights)
         limit = self._algo.max_grad_norm.at(progress)
         self._optimizer.step(loss, learning_rate=rate, max_grad_norm=limit)
-        return {
-            "archive/loss": loss.detach(),
-            "archive/better_share": (advantages > 0).float().mean(),
-        }
+        return {"archive/loss": loss.detach(), "archive/better_share": (advantages > 0).float().mean()}

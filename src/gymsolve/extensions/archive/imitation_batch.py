@@ -1,8 +1,8 @@
-"""What the best trajectories of an archive teach: their steps, each once, and what came of them at best.
+"""Lessons from the best trajectories of an archive: their steps, each once, with their best returns.
 
-Several tasks are taught alike, however many steps their trajectories have and whatever they pay: returns of a
-task count in units of the largest one, whether or not others have found anything yet. A policy with memory is
-taught whole sequences, as an update with a rollout has them (`extensions/archive/imitation_memory.py`).
+Several tasks count alike, however many steps their trajectories have and whatever they pay: the unit of a
+task's returns is its largest one. A policy with memory learns whole sequences, as in an update with a rollout
+(`extensions/archive/imitation_memory.py`).
 """
 
 from collections.abc import Iterator
@@ -28,16 +28,16 @@ class Lesson(NamedTuple):
     """Steps to learn from."""
 
     rows: Array  # [B] in the log
-    returns: Array  # [B] what came of them at best
-    units: Array  # [B] that the returns of their task count in
+    returns: Array  # [B] the best of all trajectories through a step
+    units: Array  # [B] of the returns of their task
     weights: Array  # [B] of their losses
     counts: tuple[int, ...]
     """Rows of each task, one task after the other."""
     recalled: Recalled | None = None
-    """What a policy with memory remembers at these steps."""
+    """The memory of a recurrent policy at these steps."""
 
     def minibatches(self, rng: np.random.Generator) -> Iterator[tuple[Array, Unrolled | None]]:
-        """One pass: places [b] among the rows, and what came before them for a policy with memory."""
+        """One pass: places [b] among the rows, and the memory before them for a recurrent policy."""
         if self.recalled is not None:
             yield from self.recalled.minibatches(_minibatches(len(self.rows)), rng)
             return
@@ -51,7 +51,7 @@ class Lesson(NamedTuple):
 
 
 def _most(tasks: int) -> int:
-    """Rows of each of so many tasks in a pass, at most."""
+    """Most rows of each of so many tasks in a pass."""
     return max(1, _ROWS // tasks)
 
 
@@ -61,14 +61,14 @@ def _minibatches(rows: int) -> int:
 
 
 class Teacher(NamedTuple):
-    """What returns are computed with."""
+    """The objects that returns are computed with."""
 
     log: Trajectories
     policy: Policy
     scaler: RewardScaler | None
     gamma: float
     recall: int
-    """Steps that a policy with memory goes through again, at most."""
+    """Steps that are replayed through a recurrent policy, at most."""
     longest: int
     """Steps of its longest sequences."""
 
@@ -76,26 +76,27 @@ class Teacher(NamedTuple):
 def prepare_lesson(
     tasks: list[TaskArchive], shares: list[float], teacher: Teacher, rng: np.random.Generator
 ) -> Lesson:
-    """What these tasks teach, which have all found something; `shares` say how much each still has to."""
-    found, recalled = [_steps(task, teacher) for task in tasks], None
-    largest = [max(float(np.abs(returns).max()), 1e-8) for _, returns in found]
+    """The lesson of these tasks, all of which have trajectories; `shares` are the weights of tasks."""
+    steps, recalled = [_steps(task, teacher) for task in tasks], None
+    largest = [max(float(np.abs(returns).max()), 1e-8) for _, returns in steps]
     if teacher.policy.config.memory is not None:
         prefixes = [
-            [teacher.log.prefix(one.row) for one in sorted(task.best.kept, reverse=True)] for task in tasks
+            [teacher.log.prefix(best.row) for best in sorted(task.best.kept, reverse=True)] for task in tasks
         ]
         sizes = _most(len(tasks)), teacher.recall, teacher.longest
         recalled, chosen = recall_stretches(teacher.policy, teacher.log, prefixes, *sizes, rng)
-        found = [
+        steps = [
             (mine, returns[np.searchsorted(rows, mine)])
-            for mine, (rows, returns) in zip(chosen, found, strict=True)
+            for mine, (rows, returns) in zip(chosen, steps, strict=True)
         ]
-    counts = tuple(len(rows) for rows, _ in found)
-    passed = np.array(counts if recalled is not None else [min(one, _most(len(tasks))) for one in counts])
+    counts = tuple(len(rows) for rows, _ in steps)
+    most = _most(len(tasks))
+    passed = np.array(counts if recalled is not None else [min(count, most) for count in counts])
     weights = np.array(shares) if any(shares) else np.ones(len(shares))
     weights = weights / passed * (passed.sum() / weights.sum())
     return Lesson(
-        np.concatenate([rows for rows, _ in found]),
-        np.concatenate([returns for _, returns in found]),
+        np.concatenate([rows for rows, _ in steps]),
+        np.concatenate([returns for _, returns in steps]),
         np.repeat(largest if tasks[0].name else [1.0], counts).astype(np.float32),  # one has no name
         np.repeat(weights, counts).astype(np.float32),
         counts,
@@ -104,9 +105,9 @@ def prepare_lesson(
 
 
 def _steps(task: TaskArchive, teacher: Teacher) -> tuple[Array, Array]:
-    """All steps of a task's best trajectories, each once and by number, and what came of them at best."""
-    prefixes = [teacher.log.prefix(one.row) for one in task.best.kept]
-    tails = _tails(prefixes, np.array([one.truncated for one in task.best.kept]), teacher)
+    """All steps of a task's best trajectories, each once and by number, with their best returns."""
+    prefixes = [teacher.log.prefix(trajectory.row) for trajectory in task.best.kept]
+    tails = _tails(prefixes, np.array([trajectory.truncated for trajectory in task.best.kept]), teacher)
     parts = [
         _discounted(prefix, tail, task.number, teacher) for prefix, tail in zip(prefixes, tails, strict=True)
     ]
@@ -117,19 +118,19 @@ def _steps(task: TaskArchive, teacher: Teacher) -> tuple[Array, Array]:
 
 
 def _tails(prefixes: list[Array], cut: Array, teacher: Teacher) -> list[float]:
-    """What came beyond the ends of ways: nothing, or of a cut one what its last step seems to be worth."""
+    """Returns beyond the ends of trajectories: 0, or the value of the last step where one was cut."""
     tails, log, policy = np.zeros(len(prefixes)), teacher.log, teacher.policy
     if cut.any():
-        mine = [prefix for prefix, one in zip(prefixes, cut, strict=True) if one]
+        mine = [prefix for prefix, was_cut in zip(prefixes, cut, strict=True) if was_cut]
         memory = None
         if policy.config.memory is not None:
-            memory = policy.remember([log.gone(prefix[:-1][-teacher.recall :]) for prefix in mine])
+            memory = policy.remember([log.read(prefix[:-1][-teacher.recall :]) for prefix in mine])
         tails[cut] = policy.values(log.seen(np.array([prefix[-1] for prefix in mine])), memory)
     return [float(tail) for tail in tails]
 
 
 def _discounted(prefix: Array, tail: float, task: int, teacher: Teacher) -> Array:
-    """The discounted returns [T] of the steps of a way."""
+    """The discounted returns [T] of the steps of a trajectory."""
     rewards, scaler = teacher.log.column("rewards", prefix).astype(np.float64), teacher.scaler
     if scaler is not None:
         factors = np.atleast_1d(scaler.factors)  # of several tasks, one for each

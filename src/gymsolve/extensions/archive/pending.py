@@ -1,4 +1,4 @@
-"""What happened in a rollout, as an archive notes it until the rollout counts."""
+"""Notes on a rollout, which an archive keeps until `commit`."""
 
 from typing import TypeAlias
 
@@ -9,44 +9,44 @@ from gymsolve.extensions.archive.cells import Archive, Place
 from gymsolve.extensions.archive.trajectories import NOWHERE, Trajectories
 from gymsolve.spec import Array
 
-Found: TypeAlias = dict[int, tuple[int, int, Place]]
+Places: TypeAlias = dict[int, tuple[int, int, Place]]
 """Places by cell, with step and environment."""
 
 
 class Notes:
-    """Of one rollout; forgotten with it if it comes to nothing."""
+    """Notes on one rollout; dropped if the iteration is taken back."""
 
     def __init__(self, num_steps: int, heads: list[int], tasks: int) -> None:
-        """`heads` are the last rows of the episodes under way; what is found is noted task by task."""
+        """`heads` are the last rows of the running episodes; notes on places are kept by task."""
         size = num_steps, len(heads)
         self.rewards = np.zeros(size, np.float32)  # [T, N] as the agent saw them, before scaling
         self.cells = np.zeros(size, np.uint64)  # [T, N] after each step
-        self.entered = np.zeros(size, bool)  # [T, N] the step led into another cell
+        self.entered = np.zeros(size, bool)  # [T, N] the step entered another cell
         self.over = np.zeros(size, bool)  # [T, N] the episode ended with this step
-        # [T + 1, N] rows that steps which begin an episode, or a rollout, come after
+        # [T + 1, N] the rows before steps that begin an episode or a rollout
         self.origin = np.full((num_steps + 1, len(heads)), NOWHERE, np.int64)
         self.origin[0] = heads
-        self.found: list[Found] = [{} for _ in range(tasks)]
+        self.places: list[Places] = [{} for _ in range(tasks)]
         self.finished: list[list[tuple[int, int, float, int, bool]]] = [[] for _ in range(tasks)]
         """Step, environment, score, length, truncated."""
         self.best = [-np.inf] * tasks
-        """What the best episode scored."""
+        """Score of the best episode."""
         self.successes: list[list[bool]] = [[] for _ in range(tasks)]
         self.drawn: list[Place] = []
         self.begun = 0
         """Episodes that began at a reset."""
 
     def wants(self, task: int, key: int, score: float, length: int, archive: Archive) -> bool:
-        """Is a cell of a task new, or reached in a better way than its archive and these notes know?"""
-        found = self.found[task]
-        noted = found.get(key)
-        known = archive.find(key) if noted is None else noted[2]
-        if known is None:
-            return len(archive) + len(found) < archive.capacity
-        return score > known.score or (score == known.score and length < known.length)
+        """True for a cell that is new to its archive and these notes, or reached better."""
+        places = self.places[task]
+        noted = places.get(key)
+        best = archive.find(key) if noted is None else noted[2]
+        if best is None:
+            return len(archive) + len(places) < archive.capacity
+        return score > best.score or (score == best.score and length < best.length)
 
     def write_down(self, rollout: Rollout, ends: list[tuple[int, int]], log: Trajectories) -> Array:
-        """Log what leads to one of `ends`, or to where an episode is now; the rows [T, N] of steps."""
+        """Log the steps that lead to one of `ends`, or to a running episode; their rows [T, N]."""
         wanted = self._wanted(ends)
         flat = np.flatnonzero(wanted)
         place = np.full(wanted.shape, -1, np.int64)
@@ -67,7 +67,7 @@ class Notes:
         return numbers
 
     def _wanted(self, ends: list[tuple[int, int]]) -> Array:
-        """Steps [T, N] that lead to one of these, or to where an episode is now."""
+        """Steps [T, N] that lead to one of these, or to a running episode."""
         wanted = np.zeros(self.over.shape, bool)
         wanted[-1] = ~self.over[-1]
         for t, row in ends:

@@ -1,4 +1,4 @@
-"""The episodes under way while an archive grows: where each began, and what it has come to."""
+"""The running episodes of an archive: their beginnings, scores and lengths."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,36 +11,36 @@ from gymsolve.parts import Part, resize_rows
 from gymsolve.spec import Array
 
 
-class UnderWay(Part):
+class RunningEpisodes(Part):
     """One episode per environment."""
 
     def __init__(self, count: int) -> None:
         self.heads: list[int] = [NOWHERE] * count
-        """The last row of each, as of the last rollout that counted."""
+        """The last row of each, as of the last committed rollout."""
         self.scores, self.lengths = np.zeros(count), np.zeros(count, np.int64)  # [N]
-        self.paid = np.zeros(count, bool)  # [N] was any reward above 0?
+        self.paid = np.zeros(count, bool)  # [N] any reward was above 0
         self.away = np.full(count, -1)  # [N] steps since the archive; −1 since a reset
         self.at = np.zeros(count, np.uint64)  # [N] cell
 
     def begin(self, rows: list[int]) -> None:
-        """These begin at a reset."""
+        """Begin these at a reset."""
         self.scores[rows], self.lengths[rows], self.away[rows], self.at[rows] = 0.0, 0, -1, 0
         self.paid[rows] = False
 
     def begin_at(self, row: int, place: Place) -> None:
-        """This one begins at a place of the archive."""
+        """Begin an episode at a place of the archive."""
         self.scores[row], self.lengths[row], self.away[row] = place.score, place.length, 0
         self.paid[row] = place.paid
 
     def advance(self, rewards: Array) -> None:
-        """All go one step."""
+        """Take one step in all."""
         self.scores += rewards
         self.paid |= rewards > 0.0
         self.lengths += 1
         self.away[self.away >= 0] += 1
 
     def rollback_point(self) -> Callable[[], None]:
-        names = ("scores", "lengths", "paid", "away", "at")  # heads move once a rollout counts
+        names = ("scores", "lengths", "paid", "away", "at")  # `commit` moves the heads
         kept = {name: vars(self)[name].copy() for name in names}
 
         def put_back() -> None:
@@ -61,7 +61,7 @@ class UnderWay(Part):
         }
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        blank = UnderWay(len(self.heads))
+        blank = RunningEpisodes(len(self.heads))
         saved = {name: np.array(state[name]) for name in ("scores", "lengths", "away", "paid")}
         for name, values in (saved | {"at": arrays["at"]}).items():
             vars(self)[name] = resize_rows(values, vars(blank)[name])

@@ -1,7 +1,7 @@
-"""What was found in one task: its cells and the ways there, its best trajectories, how often it succeeds.
+"""The archive of one task: its cells with trajectories there, its best trajectories, its successes.
 
-Where a run learns several tasks, each has one of its own: two tasks never share a cell, however alike they
-look, and the rewards of one say nothing about those of another.
+Each of several tasks has an archive of its own: tasks share no cells, even if they look alike, and their
+rewards do not compare.
 """
 
 from collections import deque
@@ -13,20 +13,21 @@ import numpy as np
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.envs.join import Fit
 from gymsolve.experience.rollout import Rollout
-from gymsolve.extensions.archive.cell_keys import ArchiveCells, Shown
+from gymsolve.extensions.archive.cell_keys import ArchiveCells, TaskSteps
 from gymsolve.extensions.archive.cells import Archive
-from gymsolve.extensions.archive.pending import Found, Notes
-from gymsolve.extensions.archive.top_trajectories import Best
+from gymsolve.extensions.archive.pending import Notes, Places
+from gymsolve.extensions.archive.top_trajectories import TopTrajectories
 from gymsolve.extensions.archive.trajectories import NOWHERE, Trajectories
+from gymsolve.parts import arrays_below, join_arrays
 from gymsolve.settings.exploration import ArchiveConfig
 from gymsolve.spec import Array
 
 _JUDGED, _FEWEST = 100, 20
-"""True starts whose success counts, and how many it takes at least to count fully."""
+"""Episodes from resets that the share of successes is computed from, at most and at least."""
 
 
 class Successes:
-    """Of recent true starts: which of them reached the task's goal, or the return that counts as solved."""
+    """Recent episodes from resets: True for those that reached the task's goal or its threshold."""
 
     def __init__(self, threshold: float | None) -> None:
         self.threshold = threshold
@@ -56,15 +57,15 @@ class TaskArchive:
         name: str = "",
         fit: Fit | None = None,
     ) -> None:
-        """`name` and `fit` are those of one of several tasks."""
+        """`name` and `fit` are given for one of several tasks."""
         self.name, self._fit, self.cells = name, fit, cells
         self.number = 0 if fit is None else fit.number
         self.archive = Archive(settings.capacity)
         self._ranks = "rapid" if settings.learn_from == "rapid" else "score"
-        self.best = Best(settings.trajectories, rapid=self._ranks == "rapid")
+        self.best = TopTrajectories(settings.trajectories, rapid=self._ranks == "rapid")
         self.successes = Successes(threshold)
         self.score = -np.inf
-        """What the best episode scored."""
+        """Score of the best episode."""
         self.env_steps = 0
         self._least = settings.true_starts
 
@@ -74,11 +75,11 @@ class TaskArchive:
         return self._least + (1.0 - self._least) * self.successes.share
 
     def begins_elsewhere(self, rng: np.random.Generator) -> bool:
-        """Shall the next episode begin at a place of the archive?"""
+        """True if the next episode shall begin at a place of the archive; drawn at random."""
         return len(self.archive) > 0 and rng.random() >= self.true_share
 
     def look(self, step: Step, rows: Array) -> Array:
-        """The cells [n] that the task's environments, in these rows of a step, are in."""
+        """The cells [n] of the task's environments, which are these rows of a step."""
         if self._fit is None:
             return self.cells.of(step.obs, step.watched)
         watched, own = step.watched, self._fit.own.watched
@@ -87,19 +88,19 @@ class TaskArchive:
         return self.cells.of(self._fit.read_obs(step.obs, rows), watched)
 
     def ends(self, notes: Notes) -> list[tuple[int, int]]:
-        """Steps and environments that ways lead to which are worth keeping."""
-        found, finished = notes.found[self.number], notes.finished[self.number]
-        wanted = [one[:2] for one in finished if self.best.may_want(one[2], one[3])]
-        return [one[:2] for one in found.values()] + wanted
+        """Steps and environments at the ends of trajectories that may be kept."""
+        places, finished = notes.places[self.number], notes.finished[self.number]
+        wanted = [(t, row) for t, row, score, length, _ in finished if self.best.may_want(score, length)]
+        return [(t, row) for t, row, _ in places.values()] + wanted
 
     def take(self, notes: Notes, rows: Array, numbers: Array, log: Trajectories) -> None:
-        """Take in what was noted of these rows; `numbers` [T, N] are those of their steps in the log."""
-        found = notes.found[self.number]
-        for key, (t, row, place) in sorted(found.items(), key=lambda one: one[1][:2]):
+        """Take in the notes on these environments; `numbers` [T, N] are the rows of steps in the log."""
+        places = notes.places[self.number]
+        for key, (t, row, place) in sorted(places.items(), key=lambda item: item[1][:2]):
             place.row = int(numbers[t, row])
             self.archive.put(key, place, log)
         for t, row, score, length, truncated in notes.finished[self.number]:
-            if numbers[t, row] != NOWHERE:  # one of its `ends`
+            if numbers[t, row] != NOWHERE:  # it is among the `ends`
                 self.best.offer(score, length, int(numbers[t, row]), truncated, self.archive, log)
         entered = np.zeros_like(notes.entered)
         entered[:, rows] = notes.entered[:, rows]
@@ -109,23 +110,23 @@ class TaskArchive:
         self.score = max(self.score, notes.best[self.number])
 
     def adapt(self, rollout: Rollout, rows: Array, log: Trajectories, rng: np.random.Generator) -> None:
-        """Cut cells otherwise, where what these rows of a rollout showed gives reason to."""
-        shown = Shown(rollout, rows, self._fit)
-        self.env_steps += int(np.count_nonzero(shown.valid))
-        if self.cells.learn(shown, self.env_steps, rng):
+        """Let the cells adapt to a rollout, and compute all of them again if they changed."""
+        steps = TaskSteps(rollout, rows, self._fit)
+        self.env_steps += int(np.count_nonzero(steps.valid))
+        if self.cells.learn(steps, self.env_steps, rng):
             self._cut_again(log)
 
     def _cut_again(self, log: Trajectories) -> None:
         if len(self.archive):
-            self.archive.cut_again(self.cells.again([one.picture for one in self.archive.places]), log)
+            self.archive.cut_again(self.cells.again([place.picture for place in self.archive.places]), log)
 
-    def measure(self, found: Found, best: float) -> dict[str, float]:
-        """How much there is, together with what a rollout has `found` and the `best` that it scored."""
-        new = sum(key not in self.archive.index for key in found)
+    def measure(self, places: Places, best: float) -> dict[str, float]:
+        """Metrics of the archive with the new `places` of a rollout and its `best` score."""
+        new = sum(key not in self.archive.index for key in places)
         return {
             "cells": float(len(self.archive) + new),
             "new_cells": float(new),
-            "better_cells": float(len(found) - new),
+            "better_cells": float(len(places) - new),
             "best_score": max(self.score, best),
             "success": self.successes.share,
         }
@@ -133,11 +134,10 @@ class TaskArchive:
     # ------------------------------------------------------------------------------ state
 
     def rollback_point(self) -> Callable[[], None]:
-        return self.cells.rollback_point()  # all else waits until a rollout counts
+        return self.cells.rollback_point()  # all else changes in `take` and `adapt`, after a rollout
 
     def arrays(self) -> dict[str, Array]:
-        owned = {"cells": self.cells.arrays(), "archive": self.archive.arrays()}
-        return {f"{owner}/{name}": one for owner, arrays in owned.items() for name, one in arrays.items()}
+        return join_arrays({"cells": self.cells.arrays(), "archive": self.archive.arrays()})
 
     def state(self) -> dict[str, Any]:
         return {
@@ -154,9 +154,9 @@ class TaskArchive:
     def load(
         self, arrays: dict[str, Array], state: dict[str, Any], log: Trajectories, *, reachable: bool
     ) -> list[str]:
-        """Continue; places that mean something else under the settings of now are dropped.
+        """Continue; drops places that are not valid under the present settings.
 
-        `reachable` says that the environments can go to a checkpoint's places. Ways there are in the log.
+        `reachable` is True if the environments can restore a checkpoint's snapshots.
         """
         self.score, self.env_steps = float(state["score"]), int(state["env_steps"])
         if state.get("bar", self.successes.threshold) == self.successes.threshold:
@@ -173,18 +173,19 @@ class TaskArchive:
     def _load_places(
         self, arrays: dict[str, Array], state: dict[str, Any], log: Trajectories, reachable: bool
     ) -> list[str]:
-        cells, told, places = _owned(arrays, "cells/"), state["cells"], _owned(arrays, "archive/")
-        known = state["kind"] == self.cells.kind and self.cells.fits(cells, told)
-        if known:
-            self.cells.load(cells, told)
-        if not known or not reachable:
+        cells, cut = arrays_below(arrays, "cells/"), state["cells"]
+        places = arrays_below(arrays, "archive/")
+        same = state["kind"] == self.cells.kind and self.cells.fits(cells, cut)
+        if same:
+            self.cells.load(cells, cut)
+        if not same or not reachable:
             for row in places["rows"].tolist():
                 log.release(row)
             why = "cells are told apart otherwise now" if reachable else "steps in training are others now"
             dropped = f"the archive{self._where} drops its {len(places['rows'])} places: {why}"
             return [f"{dropped}; its best trajectories stay"] if len(places["rows"]) else []
         self.archive.load(places, {})
-        if not self.cells.is_cut_otherwise(told):
+        if not self.cells.is_cut_otherwise(cut):
             return []
         self._cut_again(log)
         return [f"cells of the archive{self._where} are cut anew, as the settings say now"]
@@ -192,7 +193,3 @@ class TaskArchive:
     @property
     def _where(self) -> str:
         return f" of the task {self.name!r}" if self.name else ""
-
-
-def _owned(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
-    return {name.removeprefix(prefix): one for name, one in arrays.items() if name.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""The best finished trajectories, to learn from: by what they scored, or as RAPID ranks them."""
+"""The best finished trajectories, to learn from: ranked by their scores, or as in RAPID."""
 
 import heapq
 import math
@@ -11,7 +11,7 @@ from gymsolve.extensions.archive.trajectories import Trajectories
 from gymsolve.spec import Array
 
 _LOCAL, _GLOBAL = 0.1, 0.001
-"""RAPID's weights of how varied a trajectory is, and of how rare its cells are."""
+"""RAPID's weights of the variety of a trajectory, and of the rarity of its cells."""
 
 
 def rapid_rank(score: float, cells: Array, visits: Array) -> float:
@@ -22,7 +22,7 @@ def rapid_rank(score: float, cells: Array, visits: Array) -> float:
 
 
 class Trajectory(NamedTuple):
-    """A finished one; the order of these tuples is their order of merit."""
+    """A finished trajectory; better ones compare as larger."""
 
     rank: float
     shortness: int
@@ -33,10 +33,10 @@ class Trajectory(NamedTuple):
     row: int
     """Its last step."""
     truncated: bool
-    """It was cut, so what it might have earned beyond is not known."""
+    """True if it was cut, so that its further rewards are not known."""
 
 
-class Best:
+class TopTrajectories:
     """The best so far, up to a number of them."""
 
     def __init__(self, most: int, *, rapid: bool = False) -> None:
@@ -47,20 +47,20 @@ class Best:
 
     @property
     def score(self) -> float:
-        """What the best one scored; −inf before there is one."""
-        return max((one.score for one in self.kept), default=-math.inf)
+        """Score of the best one; −inf before there is one."""
+        return max((trajectory.score for trajectory in self.kept), default=-math.inf)
 
     @property
     def pays(self) -> bool:
-        """Is one of them worth learning from, whatever it explored?"""
+        """True if one of them has a reward."""
         return self.score > 0.0 if self._rapid else bool(self.kept)
 
     def wants(self, rank: float, length: int) -> bool:
-        """Would it be among them?"""
+        """True if a trajectory would be among the best."""
         return len(self.kept) < self.most or (rank, -length) > self.kept[0][:2]
 
     def may_want(self, score: float, length: int) -> bool:
-        """Could it be among them, of which only the score is known?"""
+        """True if a trajectory of which only the score is known could be among the best."""
         return self.wants(score + (_LOCAL + _GLOBAL) if self._rapid else score, length)
 
     def offer(
@@ -84,26 +84,26 @@ class Best:
         """Keep a trajectory that is wanted."""
         self._number += 1
         log.need(row)
-        one = Trajectory(rank, -length, -self._number, score, row, truncated)
+        trajectory = Trajectory(rank, -length, -self._number, score, row, truncated)
         if len(self.kept) < self.most:
-            heapq.heappush(self.kept, one)
+            heapq.heappush(self.kept, trajectory)
         else:
-            log.release(heapq.heapreplace(self.kept, one).row)
+            log.release(heapq.heapreplace(self.kept, trajectory).row)
 
     def rank_again(self, archive: Archive, log: Trajectories) -> None:
-        """Choose anew among those that are kept, by the settings of now."""
-        old, self.kept = sorted(self.kept, key=lambda one: -one.age), []
-        for one in old:
-            if self._rapid or log.column("rewards", log.prefix(one.row)).max() > 0.0:
-                self.offer(one.score, -one.shortness, one.row, one.truncated, archive, log)
-            log.release(one.row)  # they were held already
+        """Choose anew among those that are kept, by the present settings."""
+        old, self.kept = sorted(self.kept, key=lambda trajectory: -trajectory.age), []
+        for _, shortness, _, score, row, truncated in old:
+            if self._rapid or log.column("rewards", log.prefix(row)).max() > 0.0:
+                self.offer(score, -shortness, row, truncated, archive, log)
+            log.release(row)  # its reference from before
 
     def to_json(self) -> list[list[float]]:
-        return [list(one) for one in self.kept]
+        return [list(trajectory) for trajectory in self.kept]
 
     def load(self, kept: list[list[float]]) -> None:
         self.kept = [
             Trajectory(float(rank), int(short), int(age), float(score), int(row), bool(cut))
             for rank, short, age, score, row, cut in kept
         ]
-        self._number = max((-one.age for one in self.kept), default=0)
+        self._number = max((-trajectory.age for trajectory in self.kept), default=0)

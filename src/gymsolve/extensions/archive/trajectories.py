@@ -1,8 +1,9 @@
-"""The steps that led somewhere, each stored once: a row names the row before it.
+"""A log of steps, each stored once: a row names the row before it.
 
-Ways to many places share their beginnings, so a way is followed backwards from its last row. A row counts who
-needs it: rows after it, cells, trajectories that are learned from, episodes under way. Once nobody does, it
-makes room, and so does what only it needed. Nothing here takes longer the more rows there are.
+Trajectories to many places share their beginnings, so a trajectory is read backwards from its last row. A row
+counts its references: from rows after it, cells, best trajectories and running episodes. A row without
+references is freed, and so are rows that only it referred to. The time of all operations does not depend on
+the number of rows.
 """
 
 import zlib
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.experience.agent import Prefix, Rows
-from gymsolve.parts import Part
+from gymsolve.parts import Part, arrays_below
 from gymsolve.spec import Array, EnvSpec, Obs, ObsSpec
 
 NOWHERE = -1
@@ -21,7 +22,7 @@ _ROOM = 1024
 
 
 class _Packed:
-    """Pictures as they are kept."""
+    """Compressed pictures."""
 
     def __init__(self, texts: list[bytes], entry: ObsSpec) -> None:
         self._texts, self._entry = texts, entry
@@ -53,16 +54,16 @@ class Trajectories(Part):
         }
         self._packed: dict[str, list[bytes]] = {key: [] for key in self._pictures}
         self._used = 0
-        """Rows that were ever used; those that made room are in `_free`."""
+        """Rows that were ever used; freed ones are in `_free`."""
         self._free: list[int] = []
 
     def __len__(self) -> int:
         return self._used - len(self._free)
 
     def add(self, before: Array, columns: Mapping[str, Array], obs: Obs) -> Array:
-        """Write rows down; returns their numbers [B].
+        """Store rows; returns their numbers [B].
 
-        `before` [B] has the number of the row before each; where that is one of these, −2 − its place.
+        `before` [B] has the number of the row before each, or −2 − its place if it is one of these.
         """
         numbers = self._take_room(len(before))
         linked = np.where(before < NOWHERE, numbers[-2 - np.minimum(before, -2)], before)
@@ -94,12 +95,12 @@ class Trajectories(Part):
         return np.array([*old, *range(first, self._used)], np.int64)
 
     def need(self, number: int) -> None:
-        """Somebody needs this row, and with it the way there."""
+        """Add a reference to a row, which keeps all rows before it."""
         if number != NOWHERE:
             self._columns["needed"][number] += 1
 
     def release(self, number: int) -> None:
-        """Somebody who needed this row does not any more."""
+        """Drop a reference to a row; rows without references are freed."""
         needed, before = self._columns["needed"], self._columns["before"]
         while number != NOWHERE:
             needed[number] -= 1
@@ -108,31 +109,33 @@ class Trajectories(Part):
             for packed in self._packed.values():
                 packed[number] = b""
             self._free.append(number)
-            needed[number] = -1  # it has made room already
+            needed[number] = -1  # it is free already
             number = int(before[number])
 
     def drop_unneeded(self, numbers: Array) -> None:
-        """Make room of those rows that nobody came to need."""
+        """Free the rows without references."""
         for number in numbers[self._columns["needed"][numbers] == 0].tolist():
             self._columns["needed"][number] = 1
             self.release(number)
 
     def prefix(self, number: int, most: int | None = None) -> Array:
-        """The rows from the start of the episode to this one, in order, or the last of them."""
-        found: list[int] = []
-        while number != NOWHERE and len(found) != most:
-            found.append(number)
+        """The rows from the start of the episode to this one, in order, or the last `most` of them."""
+        rows: list[int] = []
+        while number != NOWHERE and len(rows) != most:
+            rows.append(number)
             number = int(self._columns["before"][number])
-        return np.array(found[::-1], np.int64)
+        return np.array(rows[::-1], np.int64)
 
-    def gone(self, rows: Array) -> Prefix:
-        """What happened in these rows; pictures are unpacked as they are asked for."""
-        pictures = {
+    def read(self, rows: Array) -> Prefix:
+        """The steps in these rows, to be replayed; pictures are unpacked when they are needed."""
+        obs: dict[str, Rows] = {**self._pick_pictures(rows), **self._plain(rows)}
+        return Prefix(obs, self.column("actions", rows), self.column("rewards", rows))
+
+    def _pick_pictures(self, rows: Array) -> dict[str, _Packed]:
+        return {
             key: _Packed([packed[row] for row in rows.tolist()], self._pictures[key])
             for key, packed in self._packed.items()
         }
-        obs: dict[str, Rows] = {**pictures, **self._plain(rows)}
-        return Prefix(obs, self.column("actions", rows), self.column("rewards", rows))
 
     def column(self, name: str, rows: Array) -> Array:
         return self._columns[name][rows]
@@ -142,45 +145,36 @@ class Trajectories(Part):
         return "masks" in self._columns
 
     def seen(self, rows: Array) -> Obs:
-        """The observations [B, …] that these steps began with."""
-        found = {
-            key: _Packed([packed[row] for row in rows.tolist()], self._pictures[key])[:]
-            for key, packed in self._packed.items()
-        }
-        return found | self._plain(rows)
+        """The observations [B, …] at the beginnings of these steps."""
+        return {key: packed[:] for key, packed in self._pick_pictures(rows).items()} | self._plain(rows)
 
     def _plain(self, rows: Array) -> Obs:
-        """Those entries that are no pictures."""
-        prefix = "obs/"
-        return {
-            name.removeprefix(prefix): column[rows]
-            for name, column in self._columns.items()
-            if name.startswith(prefix)
-        }
+        """Entries that are no pictures."""
+        return {key: column[rows] for key, column in arrays_below(self._columns, "obs/").items()}
 
     # ------------------------------------------------------------------------------ state
 
     def arrays(self) -> dict[str, Array]:
         kept = {name: column[: self._used] for name, column in self._columns.items()}
         for key, packed in self._packed.items():
-            kept |= {f"pictures/{key}/{name}": one for name, one in pack_texts(packed).items()}
+            kept |= {f"pictures/{key}/{name}": array for name, array in pack_texts(packed).items()}
         return kept | {"free": np.array(self._free, np.int64)}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         self._used, self._free = len(arrays["before"]), arrays["free"].tolist()
         for name, column in self._columns.items():
-            found = arrays[name]
-            if found.shape[1:] != column.shape[1:] or found.dtype != column.dtype or len(found) != self._used:
+            saved = arrays[name]
+            if saved.shape[1:] != column.shape[1:] or saved.dtype != column.dtype or len(saved) != self._used:
                 raise ValueError(f"{name} has another shape")
             room = np.empty((max(_ROOM, self._used), *column.shape[1:]), column.dtype)
-            room[: self._used] = found
+            room[: self._used] = saved
             self._columns[name] = room
         for key in self._packed:
             self._packed[key] = unpack_texts(arrays, f"pictures/{key}/")
         return []
 
     def fits(self, arrays: Mapping[str, Array]) -> bool:
-        """Are these rows of the same spaces?"""
+        """True if these rows are of the same spaces."""
         return all(
             name in arrays
             and arrays[name].shape[1:] == column.shape[1:]

@@ -1,5 +1,5 @@
-"""Curricula: one policy through several stages, in order or as chance and its own errors choose.
+"""Curricula: one policy learns several stages, in order or drawn by the size of their advantages.
 
-Everything here is arithmetic over finished episodes and advantages; it knows no environment. What a change of
-stage does to a training is in `training/stages.py`.
+The code computes with finished episodes and advantages and knows no environment. `training/stages.py` carries
+out a change of stage.
 """

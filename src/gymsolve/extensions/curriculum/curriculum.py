@@ -1,8 +1,7 @@
-"""The stage that a run is in, and which copies play what.
+"""The present stage of a run, and the stage that each copy plays.
 
-After every rollout that was learned from, `advance` takes its episodes and advantages. It returns a change of
-stage, if there is reason for one. All of it is state of the run: a resumed curriculum moves at the same
-steps.
+After every update, `advance` takes the episodes and advantages of the rollout. It returns a change of stage,
+if there is reason for one. All of it is state of the run: a resumed curriculum moves at the same steps.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +12,6 @@ from gymsolve.envs.describe import describe_env
 from gymsolve.errors import ConfigError
 from gymsolve.experience.credit import Credit
 from gymsolve.experience.rollout import Rollout
-from gymsolve.extensions.curriculum.describe_move import describe_move
 from gymsolve.extensions.curriculum.ladder import Ladder, Move, Rung, ladder_copies
 from gymsolve.extensions.curriculum.levels import Levels
 from gymsolve.extensions.extension import Change, EnvRequest, Setup, Site, Stages
@@ -28,12 +26,12 @@ class Curriculum(Stages):
     """Stages of one run."""
 
     def __init__(self, config: TrainConfig, bars: Mapping[str, float | None]) -> None:
-        """`bars` say what each stage must reach."""
+        """`bars` has the threshold of each stage."""
         settings = config.curriculum
         self.stages, self.settings = settings.names, settings
         self.num_envs = config.env.num_envs
         self.by_success = settings.promotes_by_success(config.solved_by)
-        rungs = [Rung(one.name, bars[one.name], one.steps) for one in settings.stages]
+        rungs = [Rung(stage.name, bars[stage.name], stage.steps) for stage in settings.stages]
         self.ladder = Ladder(
             rungs,
             by_success=self.by_success,
@@ -46,32 +44,31 @@ class Curriculum(Stages):
         self.rng = generator(config.seed, "curriculum")
         self.turn = 0
         self.updates = 0
-        """Since copies were given out."""
+        """Updates since copies were assigned."""
         self.history: list[dict[str, Any]] = []
-        """Every move so far, as its event tells it."""
+        """The event of every move so far."""
         self.masters: dict[str, int] = {}
         """Steps of the checkpoint at the end of each stage."""
         self.counts = self._hand_out()
 
     @property
     def stage(self) -> int:
-        """The stage that is being learned; drawn stages are all learned for the sake of the last."""
+        """The stage that is being learned; the last one where stages are drawn."""
         return len(self.stages) - 1 if self.levels is not None else self.ladder.stage
 
     @property
     def copies(self) -> dict[str, int]:
-        """How many copies play each stage."""
+        """Number of copies of each stage."""
         return dict(zip(self.stages, self.counts, strict=True))
 
     def stage_at(self, env_steps: int) -> int:
-        """The stage that was learned at a step; where stages changed, the new one."""
         if self.levels is not None:
             return len(self.stages) - 1
-        moves = [one for one in self.history if one["env_steps"] <= env_steps]
+        moves = [move for move in self.history if move["env_steps"] <= env_steps]
         return self.stages.index(moves[-1]["next"]) if moves else 0
 
     def note_best(self, stage: int, env_steps: int) -> str | None:
-        """The best weights of the last stage are its master; returns its name if it is that stage."""
+        """Remember the best checkpoint of the last stage; returns its name if it is that stage."""
         if stage + 1 < len(self.stages):
             return None
         self.masters[self.stages[-1]] = env_steps
@@ -95,7 +92,7 @@ class Curriculum(Stages):
         move = self.decide(taken)
         if move is None:
             return None
-        facts = describe_move(self, move, env_steps)
+        facts = move.describe(self.stages, env_steps, by_success=self.by_success)
         self.history.append(facts)
         if move.kind == "promoted":
             self.masters[self.stages[move.before]] = env_steps
@@ -104,7 +101,7 @@ class Curriculum(Stages):
     def take(
         self, episodes: Iterable[Episode], names: Sequence[str], tasks: Array, advantages: Array
     ) -> None:
-        """A rollout that was learned from: its finished episodes, and by step [B] the task and the advantage.
+        """Take in a rollout: its finished episodes, and by step [B] the task and the advantage.
 
         `names` are the tasks by number.
         """
@@ -123,11 +120,11 @@ class Curriculum(Stages):
         self.updates += 1
 
     def _require_successes(self, silent: Sequence[str]) -> None:
-        """Refuse a stage that only successes lead on from, and whose first episodes tell of none."""
+        """Refuse a stage that only successes can end, and whose first episodes do not report them."""
         for index, stage in enumerate(self.ladder.rungs[:-1]):
             waits = self.levels is None and stage.promote_at is not None and stage.steps is None
-            told = index < self.ladder.highest or self.ladder.seen(index)[0]
-            if waits and stage.name in silent and not told:
+            judged = index < self.ladder.highest or self.ladder.seen(index)[0]
+            if waits and stage.name in silent and not judged:
                 raise ConfigError(
                     f"no episode of the stage {stage.name!r} ended with info['is_success'], so there is no "
                     "share of successes to promote by.",
@@ -136,7 +133,7 @@ class Curriculum(Stages):
                 )
 
     def decide(self, taken: int) -> Move | None:
-        """Move if there is reason to, and give out the copies anew if it is time; see `copies`."""
+        """Change the stage if there is reason to, and assign the copies anew if it is time."""
         move = None if self.levels is not None else self.ladder.decide(taken)
         if move is not None or self.updates >= self.settings.redraw:
             self.turn = 0 if move is not None else self.turn + 1
@@ -151,18 +148,18 @@ class Curriculum(Stages):
         return ladder_copies(self.num_envs, len(self.stages), place, rehearsal, self.turn)
 
     def metrics(self) -> dict[str, float]:
-        """Where the run stands; stages count from 1."""
-        told = {f"curriculum/share/{name}": count / self.num_envs for name, count in self.copies.items()}
+        """Stage, shares of copies and bounds; stages count from 1."""
+        metrics = {f"curriculum/share/{name}": count / self.num_envs for name, count in self.copies.items()}
         if self.levels is not None:
             scores = zip(self.stages, self.levels.scores, strict=True)
-            return told | {f"curriculum/score/{name}": float(score) for name, score in scores}
-        told["curriculum/stage"] = float(self.stage + 1)
+            return metrics | {f"curriculum/score/{name}": float(score) for name, score in scores}
+        metrics["curriculum/stage"] = float(self.stage + 1)
         count, mean = self.ladder.seen(self.stage)
         if mean is not None:
-            told["curriculum/achieved"] = mean
+            metrics["curriculum/achieved"] = mean
         if count > 1:
-            told["curriculum/lower_bound"] = self.ladder.bounds(self.stage)[0]
-        return told
+            metrics["curriculum/lower_bound"] = self.ladder.bounds(self.stage)[0]
+        return metrics
 
     def state(self) -> dict[str, Any]:
         return {
@@ -179,7 +176,7 @@ class Curriculum(Stages):
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         if not state:
             return ["the checkpoint knows no curriculum: it begins with its first stage"]
-        counts = [int(one) for one in state["counts"]]
+        counts = [int(count) for count in state["counts"]]
         if len(counts) != len(self.stages) or min(counts) < 0:
             raise ValueError(f"copies {counts} of {len(self.stages)} stages")
         self.ladder.load({}, state["ladder"])
@@ -199,7 +196,7 @@ class Curriculum(Stages):
 
 
 class CurriculumSetup(Setup):
-    """Asked for by `curriculum.stages`; refuses a stage that nobody could ever leave."""
+    """The setup for `curriculum.stages`; refuses a stage that could never end."""
 
     def __init__(self, config: TrainConfig) -> None:
         super().__init__(config)
@@ -216,7 +213,7 @@ class CurriculumSetup(Setup):
         self.curriculum = Curriculum(config, bars)
 
     def ask(self, request: EnvRequest) -> EnvRequest:
-        """Of ordered stages, the first is played alone at first."""
+        """Play the first of ordered stages alone."""
         curriculum = self.curriculum
         return request if curriculum.stage else request._replace(task=curriculum.stages[0])
 

@@ -1,8 +1,8 @@
-"""Stages in order: up once a stage is surely done, down once an earlier one has surely collapsed.
+"""Stages in order: up once a stage is done, down once an earlier one has collapsed.
 
-A stage is done when the lower bound of what its last episodes achieved reaches its threshold, or when its
-steps are spent. An earlier stage, which rehearsal keeps playing, has collapsed when the upper bound of its
-last episodes lies below a share of its threshold. Both need a whole window of episodes since the last move.
+A stage is done when the lower bound of its last episodes reaches its threshold, or when its steps are spent.
+An earlier stage, which rehearsal keeps playing, has collapsed when the upper bound of its last episodes lies
+below a share of its threshold. Both need a whole window of episodes since the last move.
 """
 
 from collections import deque
@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 from gymsolve.confidence import mean_bounds, share_bounds, z_of
 from gymsolve.parts import Part, rollback_state
 from gymsolve.spec import Array
+from gymsolve.text import number, plural
 
 
 class Rung(NamedTuple):
@@ -20,13 +21,13 @@ class Rung(NamedTuple):
 
     name: str
     promote_at: float | None
-    """What the lower bound must reach; None leaves it to the steps."""
+    """The threshold of the lower bound; None leaves the end of the stage to `steps`."""
     steps: int | None = None
-    """The most steps in it, in the unit of the budget, before the next one begins anyway."""
+    """Steps in the unit of the budget after which the next stage begins in any case."""
 
 
 class Move(NamedTuple):
-    """A change of stage and what decided it."""
+    """A change of stage, with the reason for it."""
 
     kind: Literal["promoted", "demoted"]
     before: int
@@ -35,20 +36,53 @@ class Move(NamedTuple):
     judged: int
     """The stage whose episodes decided."""
     mean: float | None
-    """Of the last episodes; None where there was none."""
+    """Mean of the last episodes; None where there was none."""
     bound: float | None
-    """The bound that was compared, and with what."""
+    """The bound that was compared with `bar`."""
     bar: float | None
     episodes: int
 
+    def describe(self, stages: Sequence[str], env_steps: int, *, by_success: bool) -> dict[str, Any]:
+        """Fields of the event, `kind` among them."""
+        before, after, judged = stages[self.before], stages[self.after], stages[self.judged]
+        return {
+            "kind": self.kind,
+            "env_steps": env_steps,
+            "stage": before,
+            "next": after,
+            "by": self.by,
+            "judged": judged,
+            "achieved": self.mean,
+            "bound": self.bound,
+            "bar": self.bar,
+            "episodes": self.episodes,
+            "text": self._text(before, after, judged, "successes" if by_success else "return"),
+        }
+
+    def _text(self, before: str, after: str, judged: str, measure: str) -> str:
+        """The move as a sentence."""
+        seen = ""
+        if self.mean is not None:
+            seen = f"{measure} {number(self.mean)} over {plural(self.episodes, 'episode')}"
+        if self.kind == "demoted":
+            return f"back from {before} to {after}: {judged} has collapsed ({seen}, {self._proof('below')})"
+        if self.by == "steps":
+            return f"stage {before} is over, its steps are spent{f' ({seen})' if seen else ''}; now {after}"
+        return f"stage {before} is done: {seen}, {self._proof('at least')}; now {after}"
+
+    def _proof(self, relation: str) -> str:
+        assert self.bound is not None
+        assert self.bar is not None
+        return f"surely {relation} {number(self.bound)}, {number(self.bar)} needed"
+
 
 def collapse_bar(promote_at: float, share: float) -> float:
-    """Below this a stage has collapsed; a share of a negative threshold lies below it."""
+    """A stage has collapsed below this; for a negative threshold it lies below the threshold, too."""
     return promote_at * share if promote_at >= 0 else promote_at / share
 
 
 class Ladder(Part):
-    """Where on the ladder a run stands, and the last episodes of every stage."""
+    """The present stage of a run, and the last episodes of every stage."""
 
     def __init__(
         self,
@@ -70,31 +104,30 @@ class Ladder(Part):
         self._last: list[deque[float]] = [deque(maxlen=episodes) for _ in rungs]
 
     def add(self, stage: int, achieved: float) -> None:
-        """A finished episode: its return, or 1 for a success."""
+        """Add a finished episode: its return, or 1 for a success."""
         self._last[stage].append(float(achieved))
 
     def bounds(self, stage: int) -> tuple[float, float]:
-        """Lower and upper bound of what the last episodes of a stage achieved."""
+        """Lower and upper bound of the last episodes of a stage."""
         last = self._last[stage]
         if self.by_success:
             return share_bounds(round(sum(last)), len(last), self._z)
         return mean_bounds(last, self._z)
 
     def seen(self, stage: int) -> tuple[int, float | None]:
-        """How many episodes are judged by, and what they achieved on average."""
+        """The number of last episodes of a stage, and their mean."""
         last = self._last[stage]
         return len(last), fmean(last) if last else None
 
     def decide(self, taken: int) -> Move | None:
-        """Move if there is reason to; `taken` are the steps of the run so far."""
+        """Change the stage if there is reason to; `taken` are the steps of the run so far."""
         move = self._collapsed() or self._done(taken)
         if move is not None:
             self.stage, self.began = move.after, taken
             self.highest = max(self.highest, move.after)
-            # What was achieved before a move says nothing about what follows it. Rehearsed stages below keep
-            # theirs: their last episodes are their last episodes.
-            for one in range(min(move.before, move.after), len(self.rungs)):
-                self._last[one].clear()
+            # Episodes from before a move do not count after it, except those of rehearsed stages below.
+            for stage in range(min(move.before, move.after), len(self.rungs)):
+                self._last[stage].clear()
         return move
 
     def _collapsed(self) -> Move | None:
@@ -123,7 +156,7 @@ class Ladder(Part):
         return None
 
     def state(self) -> dict[str, Any]:
-        last = [list(one) for one in self._last]
+        last = [list(episodes) for episodes in self._last]
         return {"stage": self.stage, "began": self.began, "highest": self.highest, "last": last}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
@@ -131,7 +164,7 @@ class Ladder(Part):
         if not 0 <= stage < len(self.rungs) or len(last) != len(self.rungs):
             raise ValueError(f"stage {stage} of {len(last)}, and there are {len(self.rungs)}")
         self.stage, self.began, self.highest = stage, int(state["began"]), int(state["highest"])
-        self._last = [deque(map(float, one), maxlen=self.episodes) for one in last]
+        self._last = [deque(map(float, episodes), maxlen=self.episodes) for episodes in last]
         return []
 
     def rollback_point(self) -> Callable[[], None]:
@@ -141,19 +174,18 @@ class Ladder(Part):
 def ladder_copies(num_envs: int, stages: int, stage: int, rehearsal: float, turn: int = 0) -> list[int]:
     """Copies by stage: `rehearsal` of them play stages before this one, the rest play it.
 
-    Old stages get equal parts, and the newest of them what is left over. Where there are more of them than
-    copies, they take turns. At least one copy rehearses, if any share does, and one always plays the stage
-    itself.
+    Earlier stages get equal parts, and the newest of them the rest. Where there are more of them than copies,
+    they take turns. At least one copy rehearses, if `rehearsal` is above 0, and one plays the stage itself.
     """
     copies = [0] * stages
     old = 0
     if stage and rehearsal > 0 and num_envs > 1:
         old = min(max(1, round(rehearsal * num_envs)), num_envs - 1)
         each, rest = divmod(old, stage)
-        # Giving copies to others costs their episodes, so it is done only where some stage has none.
+        # Reassigned copies abandon their episodes, so only stages without a copy take turns.
         first = turn * rest if each == 0 else stage - rest
-        for one in range(stage):
-            copies[one] = each
+        for earlier in range(stage):
+            copies[earlier] = each
         for place in range(rest):
             copies[(first + place) % stage] += 1
     copies[stage] = num_envs - old

@@ -1,9 +1,9 @@
-"""Which of a finite list of stages to play next, by what can still be learned there.
+"""Draws stages by the size of their advantages: prioritised level replay (Jiang et al. 2020).
 
-Prioritised level replay (Jiang et al. 2020): a stage's score is the mean size of its advantages since it was
-last chosen, so a stage whose outcome is always as expected, done or hopeless, scores low. Stages are ranked,
-the probability is rank^(-1/temperature), mixed with how long ago each was played. While some have never been
-played, a draw is one of those with the probability of their share of the list.
+The score of a stage is the mean size of its advantages since it was last chosen, so a stage whose outcome is
+always as expected, solved or hopeless, scores low. The probability of a stage is rank^(-1/temperature), mixed
+with how long ago it was played. While some stages were never played, a draw takes one of those with the
+probability of their share of all stages.
 """
 
 from collections.abc import Callable
@@ -16,20 +16,19 @@ from gymsolve.spec import Array
 
 
 class Levels(Part):
-    """Scores of stages and when each was last played."""
+    """Scores of stages, and the draw in which each was last played."""
 
     def __init__(self, stages: int, *, temperature: float = 0.1, staleness: float = 0.1) -> None:
         self.temperature, self.staleness = temperature, staleness
         self.draws = 0
         self._scores = np.zeros(stages)
         self._played = np.full(stages, -1)
-        """The draw that last chose it; -1 for never."""
+        """The draw that last chose each; -1 for never."""
         self._sums, self._counts = np.zeros(stages), np.zeros(stages)
-        """Sizes of advantages since the last draw, and of how many steps: rollouts cut episodes, and parts of
-        one count for what they are."""
+        """Sums of the sizes of advantages since the last draw, and numbers of steps."""
 
     def add(self, stage: int, advantages: Array) -> None:
-        """Advantages of steps in a stage, before they are normalised."""
+        """Add advantages of steps in a stage, before they are normalised."""
         self._sums[stage] += float(np.abs(advantages).sum(dtype=np.float64))
         self._counts[stage] += advantages.size
 
@@ -40,13 +39,13 @@ class Levels(Part):
         return np.where(fresh, self._sums / np.maximum(self._counts, 1.0), self._scores)
 
     def probabilities(self) -> Array:
-        """How likely each stage is in the next draw."""
+        """Probability of each stage in the next draw."""
         unseen = self._played < 0
         if unseen.all():
             return np.full(len(unseen), 1.0 / len(unseen))
-        known = ~unseen
+        played = ~unseen
         replay = np.zeros(len(unseen))
-        replay[known] = self._replay(self.scores[known], self._played[known])
+        replay[played] = self._replay(self.scores[played], self._played[played])
         fresh = unseen / max(1, int(unseen.sum()))
         share = float(unseen.mean())
         mixed: Array = share * fresh + (1.0 - share) * replay
@@ -54,7 +53,7 @@ class Levels(Part):
 
     def _replay(self, scores: Array, played: Array) -> Array:
         ranks = np.empty(len(scores))
-        # Of equal scores the stage farther on comes first: its turn is to come.
+        # Of equal scores the later stage comes first.
         order = np.lexsort((-np.arange(len(scores)), -scores))
         ranks[order] = np.arange(1, len(scores) + 1)
         weights = ranks ** (-1.0 / self.temperature)
@@ -65,7 +64,7 @@ class Levels(Part):
         return mixed
 
     def draw(self, copies: int, rng: np.random.Generator) -> list[int]:
-        """How many of so many copies play each stage next; each is drawn by itself."""
+        """The number of copies that play each stage next; every copy is drawn independently."""
         chances = self.probabilities()
         self._scores = self.scores
         self._sums[:], self._counts[:] = 0.0, 0.0
@@ -81,11 +80,11 @@ class Levels(Part):
         return {"draws": self.draws} | {name: array.tolist() for name, array in numbers.items()}
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        found = [np.array(state[name], float) for name in ("scores", "played", "sums", "counts")]
-        if any(one.shape != self._scores.shape for one in found):
+        columns = [np.array(state[name], float) for name in ("scores", "played", "sums", "counts")]
+        if any(column.shape != self._scores.shape for column in columns):
             raise ValueError(f"there are {len(self._scores)} stages")
         self.draws = int(state["draws"])
-        self._scores, self._played, self._sums, self._counts = found
+        self._scores, self._played, self._sums, self._counts = columns
         self._played = self._played.astype(int)
         return []
 

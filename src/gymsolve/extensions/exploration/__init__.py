@@ -1,6 +1,6 @@
-"""Exploration bonuses: rewards that a run pays itself for observations that are new to it.
+"""Exploration bonuses: additional rewards for observations that are new to the run.
 
-`Curiosity` (curiosity.py) is the bonus that the trainer sees. It scales what a `Novelty` pays, values it with
-a critic of its own and hands it over as a stream of rewards; how the policy learns, and with which engine,
-does not change. `needs.py` says what a run needs; `build.py` makes it and alone needs torch.
+`Curiosity` (curiosity.py) is the extension. It scales the payments of a `Novelty`, values them with a critic
+of its own and adds them to the rollout as a stream of rewards; the policy learns as before, with any engine.
+`needs.py` is the setup; `build.py` builds the bonus and alone needs torch.
 """

@@ -1,8 +1,8 @@
-"""Cells: which observations count as the same state. Every observation gets a whole number of 64 bits.
+"""Cells: observations that count as the same state have the same whole number of 64 bits.
 
-`exact` takes equal observations for the same, `bins` those whose numbers lie in the same part of their range,
-`hash` those whose random projections have the same signs (SimHash). `state` takes the environment's own word:
-a number that the wrapper `watch` makes of its full state, where its family knows one.
+`exact` joins equal observations, `bins` those whose numbers lie in the same part of their range, `hash` those
+whose random projections have the same signs (SimHash). `state` takes a number that the wrapper `watch` makes
+of the environment's full state, where its family gives one.
 """
 
 from collections.abc import Callable
@@ -17,18 +17,18 @@ from gymsolve.settings.exploration import ExploreConfig
 from gymsolve.spec import Array, EnvSpec, Obs, ObsSpec
 
 STATE = "state"
-"""What the environment's full state is called among the numbers that are watched."""
+"""The name of the environment's full state among the watched numbers."""
 _FEW = 3
 """Numbers up to which a bounded vector is cut into bins; more would leave every cell empty."""
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def choose_cells(settings: ExploreConfig, spec: EnvSpec) -> str:
-    """What `cells: auto` means for these observations; what cannot work is refused."""
+    """The kind of cells for these observations; refuses kinds that cannot work."""
     seen = {key: entry for key, entry in spec.obs.items() if not settings.entries or key in settings.entries}
     kinds = {entry.kind for entry in seen.values()}
     if settings.cells != "auto":
-        unbounded = [key for key, one in seen.items() if one.kind == "vector" and not one.low]
+        unbounded = [key for key, entry in seen.items() if entry.kind == "vector" and not entry.low]
         if settings.cells == "bins" and (unbounded or "image" in kinds):
             what = "pictures" if "image" in kinds else f"numbers without bounds in {unbounded[0]!r}"
             raise ConfigError(
@@ -62,14 +62,14 @@ class Cells(Part):
         self._column = spec.watched.index(STATE) if self.kind == "state" else None
         self._latest: tuple[Transitions, Array] | None = None  # bonuses ask twice for the same rollout
         self.centre: Array | None = None
-        """Mean and spread [2, D] of the first rollout, which the projections are measured from."""
+        """Mean and spread [2, D] of the first rollout, by which projections are normalised."""
         if self.kind == "hash":
             size = sum(_width(entry) for entry in self._entries.values())
             self.axes = rng.standard_normal((size, self._bits)).astype(np.float32)  # [D, bits]
 
     @property
     def made_by(self) -> dict[str, Any]:
-        """All that decides a cell's number besides the observation, JSON-ready; a hash has its axes, too."""
+        """Settings that decide a cell's number, JSON-ready; a hash depends on its axes, too."""
         if self.kind == "state":
             return {"kind": self.kind}
         entries = [[key, np.dtype(entry.dtype).str] for key, entry in self._entries.items()]
@@ -79,32 +79,29 @@ class Cells(Part):
         return {"kind": self.kind, "entries": entries, "bins": self._bins, "bounds": bounds}
 
     def ends(self, seen: Transitions) -> Array:
-        """The cells [T, N] that steps lead to."""
+        """The cells [T, N] at the ends of steps."""
         if self._column is not None:
             assert seen.rollout.watched is not None
-            told: Array = seen.rollout.watched[:, :, self._column].astype(np.uint64)
+            states: Array = seen.rollout.watched[:, :, self._column].astype(np.uint64)
             tasks = seen.rollout.task_numbers  # states of one task are not those of another
-            return told if tasks is None else mix(told, tasks.astype(np.uint64))
+            return states if tasks is None else mix(states, tasks.astype(np.uint64))
         ends: Array = self._of(seen)[seen.there]
         return ends
 
     def beginnings(self, seen: Transitions) -> Array | None:
-        """The cells [T, N] that steps begin in; None where only the ends of steps are told."""
+        """The cells [T, N] at the beginnings of steps; None where only those at the ends are known."""
         return None if self._column is not None else self._of(seen)[seen.here]
 
     def _of(self, seen: Transitions) -> Array:
         """The cells [M] of all observations."""
         if self._latest is None or self._latest[0] is not seen:
-            self._latest = seen, self._compute(seen)
+            if self.kind == "hash" and self.centre is None:
+                self.measure(seen.take(seen.here[seen.valid]))
+            self._latest = seen, self.of(seen.rows)
         return self._latest[1]
 
-    def _compute(self, seen: Transitions) -> Array:
-        if self.kind == "hash" and self.centre is None:
-            self.measure(seen.take(seen.here[seen.valid]))
-        return self.of(seen.rows)
-
     def measure(self, rows: Obs) -> None:
-        """Take the mean and the spread of these observations for those that projections are measured from."""
+        """Normalise projections by the mean and the spread of these observations from now on."""
         first = self._numbers(rows)
         self.centre = np.stack([first.mean(axis=0), first.std(axis=0) + 1e-6])
 
@@ -151,17 +148,13 @@ class Cells(Part):
         if self.kind == "hash":
             axes, centre = arrays["axes"], arrays.get("centre")
             whole = centre is None or (centre.shape == (2, len(axes)) and bool(np.isfinite(centre).all()))
-            if (
-                not np.isfinite(axes).all()
-                or not whole
-                or (centre is not None and not (centre[1] > 0.0).all())
-            ):
+            if not np.isfinite(axes).all() or not whole or (centre is not None and centre[1].min() <= 0.0):
                 raise ValueError("these are no axes and no spreads to tell cells by")
             self.axes, self.centre = axes, centre
         return []
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
-        """Do the numbers of a checkpoint's cells mean what these would? Older ones do not say."""
+        """True if a checkpoint's cells have the same numbers as these; older checkpoints do not say."""
         if state.get("made_by", self.made_by) != self.made_by:
             return False
         return self.kind != "hash" or ("axes" in arrays and arrays["axes"].shape == self.axes.shape)

@@ -12,24 +12,25 @@ import numpy as np
 from gymsolve.experience.successors import Transitions
 from gymsolve.extensions.exploration.cells import Cells
 from gymsolve.extensions.exploration.novelty import Novelty
+from gymsolve.parts import Part, rollback_all
 from gymsolve.spec import Array
 
 
 def ranks(cells: Array) -> Array:
-    """How many equal ones each of [B] has before it, itself included."""
+    """The number of equal cells up to each of [B], itself included."""
     order = np.argsort(cells, kind="stable")
     grouped = cells[order]
     fresh = np.ones(len(cells), bool)
     fresh[1:] = grouped[1:] != grouped[:-1]
     place = np.arange(len(cells))
     starts = np.maximum.accumulate(np.where(fresh, place, 0))
-    found = np.empty(len(cells), np.int64)
-    found[order] = place - starts + 1
-    return found
+    numbers = np.empty(len(cells), np.int64)
+    numbers[order] = place - starts + 1
+    return numbers
 
 
-class VisitTable:
-    """Visits by cell. Taking visits back costs as much as they did, however large the table is."""
+class VisitTable(Part):
+    """Visits by cell. Taking visits back takes as long as counting them, however large the table is."""
 
     def __init__(self) -> None:
         self.visits: dict[int, int] = {}
@@ -37,15 +38,15 @@ class VisitTable:
 
     def before(self, cells: Array) -> Array:
         """Visits so far to each of [B]."""
-        known, place = np.unique(cells, return_inverse=True)
-        counted = np.array([self.visits.get(cell, 0) for cell in known.tolist()], np.int64)
+        distinct, place = np.unique(cells, return_inverse=True)
+        counted = np.array([self.visits.get(cell, 0) for cell in distinct.tolist()], np.int64)
         return counted[place.reshape(cells.shape)]
 
     def add(self, cells: Array) -> int:
         """Count visits to [B]; returns how many cells are new."""
-        known, counts = np.unique(cells, return_counts=True)
+        distinct, counts = np.unique(cells, return_counts=True)
         size = len(self.visits)
-        for cell, count in zip(known.tolist(), counts.tolist(), strict=True):
+        for cell, count in zip(distinct.tolist(), counts.tolist(), strict=True):
             earlier = self.visits.get(cell, 0)
             self._journal.append((cell, earlier))
             self.visits[cell] = earlier + count
@@ -71,8 +72,9 @@ class VisitTable:
             "visits": np.fromiter(self.visits.values(), np.int64, len(self.visits)),
         }
 
-    def load(self, arrays: dict[str, Array]) -> None:
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         self.visits = dict(zip(arrays["cells"].tolist(), arrays["visits"].tolist(), strict=True))
+        return []
 
 
 class Counts(Novelty):
@@ -99,17 +101,10 @@ class Counts(Novelty):
         return self._cells.state()
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        self._table.load(arrays)
-        return self._cells.load(arrays, state)
+        return self._table.load(arrays, state) + self._cells.load(arrays, state)
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
         return {"cells", "visits"} <= arrays.keys() and self._cells.fits(arrays, state)
 
     def rollback_point(self) -> Callable[[], None]:
-        table, cells = self._table.rollback_point(), self._cells.rollback_point()
-
-        def put_back() -> None:
-            table()
-            cells()
-
-        return put_back
+        return rollback_all((self._table, self._cells))

@@ -1,9 +1,8 @@
-"""The bonus that the trainer sees: novelty, scaled and valued, as a stream of rewards of its own.
+"""The bonus as an extension of training: novelty, scaled and valued, as a stream of rewards of its own.
 
-It pays after a rollout is collected and learns after the policy has learned, so that what it pays does not
-move within a rollout. Only the scale moves with the payment, as that of the task's rewards does: by the
-spread of the discounted sum so far, this rollout included, without centring. Raw returns, evaluation and
-*solved* never see it.
+It pays after a rollout is collected and learns after the policy has learned, so that novelty does not change
+within a rollout. Only the scale changes with the payment: the spread of the discounted sum so far, this
+rollout included, without centring. Raw returns, evaluation and *solved* do not contain it.
 """
 
 import math
@@ -21,18 +20,18 @@ from gymsolve.extensions.exploration.inputs import Inputs
 from gymsolve.extensions.exploration.novelty import Novelty
 from gymsolve.extensions.extension import Extension
 from gymsolve.extensions.scaling import RewardScaler
-from gymsolve.parts import Part
+from gymsolve.parts import Part, arrays_below, join_arrays, rollback_all
 from gymsolve.settings.config import A2CConfig, PPOConfig
 from gymsolve.settings.exploration import ExploreConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array
 
 STREAM = "explore"
-"""The stream of rewards that the bonus is paid in."""
+"""The name of the stream of rewards."""
 
 
 class Curiosity(Extension):
-    """Owns the novelty, its critic, the statistics of what they see, and the scale of what is paid."""
+    """Owns the novelty, its critic, the statistics of their inputs, and the scale of the bonus."""
 
     def __init__(
         self,
@@ -59,7 +58,7 @@ class Curiosity(Extension):
             rollout.streams = {STREAM: self.stream(rollout, self.pay(rollout, progress))}
 
     def pay(self, rollout: Rollout, progress: Progress) -> Array:
-        """How new each step is [T, N], in units of the spread of its discounted sum."""
+        """The bonus of each step [T, N], in units of the spread of its discounted sum."""
         seen = Transitions(rollout)
         self._seen, self._progress = seen, progress
         if not self._inputs.count and seen.valid.any():
@@ -72,7 +71,7 @@ class Curiosity(Extension):
         return self._scaler.scale(paid, never, rollout.valid, self.settings.gamma.at(progress))
 
     def stream(self, rollout: Rollout, paid: Array) -> Stream:
-        """The bonus with its values; without ends, unless the settings ask for them."""
+        """The bonus with its values; episodes do not end it unless the settings say so."""
         seen, progress, settings = self._seen, self._progress, self.settings
         assert seen is not None
         assert progress is not None
@@ -92,7 +91,7 @@ class Curiosity(Extension):
         advantages = stream_advantages(rollout, stream, self._algo.gae_lambda.at(progress))
         targets = (advantages + stream.values)[seen.valid]
         places, rate = seen.here[seen.valid], self._algo.learning_rate.at(progress)
-        found = {
+        metrics = {
             "bonus/mean": self._mean,
             "bonus/paid": float(stream.rewards[seen.valid].mean()) if len(targets) else 0.0,
             "bonus/explained_variance": explained_variance(stream.values[seen.valid], targets),
@@ -104,7 +103,7 @@ class Curiosity(Extension):
             self._inputs.observe(seen.take(places))
         self._seen = None
         self._inputs.forget()
-        return found
+        return metrics
 
     # ------------------------------------------------------------------------------ state
 
@@ -113,11 +112,7 @@ class Curiosity(Extension):
         return {"inputs": self._inputs, "critic": self.critic, "novelty": self.novelty}
 
     def arrays(self) -> dict[str, Array]:
-        return {
-            f"{owner}/{name}": array
-            for owner, part in self._owners.items()
-            for name, array in part.arrays().items()
-        }
+        return join_arrays({owner: part.arrays() for owner, part in self._owners.items()})
 
     def state(self) -> dict[str, Any]:
         owned = {owner: part.state() for owner, part in self._owners.items()}
@@ -125,10 +120,7 @@ class Curiosity(Extension):
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         """Continue, or say that the bonus begins anew: it was another one, or there was none."""
-        split: dict[str, dict[str, Array]] = {owner: {} for owner in self._owners}
-        for name, array in arrays.items():
-            owner, _, rest = name.partition("/")
-            split[owner][rest] = array
+        split = {owner: arrays_below(arrays, f"{owner}/") for owner in self._owners}
         if not state or state["bonus"] != self.settings.bonus:
             return ["the bonus for exploring starts afresh: the checkpoint has none of this kind"]
         if not self._fit(split, state):
@@ -139,18 +131,12 @@ class Curiosity(Extension):
         return notes
 
     def _fit(self, split: dict[str, dict[str, Array]], state: dict[str, Any]) -> bool:
-        if not self._inputs.fits(state["inputs"]) or not self.critic.fits(split["critic"]):
+        if not self._inputs.fits(state["inputs"]) or not self.critic.fits(split["critic"], {}):
             return False
         return self.novelty.fits(split["novelty"], state["novelty"])
 
     def rollback_point(self) -> Callable[[], None]:
-        held = [self._scaler.rollback_point(), *(part.rollback_point() for part in self._owners.values())]
-
-        def put_back() -> None:
-            for undo in held:
-                undo()
-
-        return put_back
+        return rollback_all((self._scaler, *self._owners.values()))
 
     def reseed(self, seed: int, env_steps: int) -> None:
         for part in (self._scaler, *self._owners.values()):

@@ -1,9 +1,8 @@
 """Bonuses from predicting what an action leads to: ICM, and the error of a forward model.
 
-ICM (Pathak et al. 2017) learns features from which the action between two observations can be told (the
-inverse model), and pays the error of predicting them (the forward model): what no action changes is not paid
-for. `forward` takes fixed random features instead. In a stream that goes on beyond the ends of episodes, a
-constant per step changes nothing: paying for what was not predicted is charging for what was.
+ICM (Pathak et al. 2017) learns features that tell the action between two observations (the inverse model),
+and pays the error of predicting them (the forward model): changes that no action causes pay nothing.
+`forward` takes fixed random features instead.
 """
 
 import numpy as np
@@ -12,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gymsolve.experience.successors import Transitions
-from gymsolve.extensions.exploration.inputs import Inputs, Seen
-from gymsolve.extensions.exploration.nets import Learner, Net, in_pieces, layers, select
-from gymsolve.extensions.exploration.novelty import LearnedNovelty
+from gymsolve.extensions.exploration.inputs import Seen, one_hot
+from gymsolve.extensions.exploration.nets import Learned, Learner, Net, NetSetup, in_pieces, layers, select
+from gymsolve.extensions.exploration.novelty import Novelty
 from gymsolve.settings.exploration import ExploreConfig
 from gymsolve.spec import ActionSpec, Array
 
@@ -23,18 +22,15 @@ _INVERSE = 0.8
 
 
 def encode_actions(actions: Array, spec: ActionSpec) -> Array:
-    """Actions [B, A] as numbers: choices one-hot, boxes as the environment gets them, in half ranges."""
+    """Actions [B, A] as numbers: choices one-hot, boxes in half ranges, limited as for the environment."""
     if not spec.nvec:
         unit = np.tanh(actions) if spec.squash else actions
         return (unit.clip(-1.0, 1.0) if spec.bounded else unit).astype(np.float32)
-    starts = np.concatenate([[0], np.cumsum(spec.nvec)[:-1]]).astype(np.int64)
-    flags = np.zeros((len(actions), sum(spec.nvec)), np.float32)
-    np.put_along_axis(flags, actions.astype(np.int64) + starts, 1.0, axis=1)
-    return flags
+    return one_hot(actions, spec.nvec)
 
 
 class _Dynamics(nn.Module):
-    """Features of observations, and what an action makes of them."""
+    """Features of observations, and a prediction of those after an action."""
 
     def __init__(self, features: Net, settings: ExploreConfig, width: int, rng: np.random.Generator) -> None:
         super().__init__()
@@ -48,23 +44,15 @@ class _Dynamics(nn.Module):
         return error
 
 
-class ForwardModel(LearnedNovelty):
+class ForwardModel(Learned, Novelty):
     """Pays half the squared error of predicting fixed random features of what follows."""
 
-    def __init__(
-        self,
-        settings: ExploreConfig,
-        inputs: Inputs,
-        cnn: str,
-        device: torch.device,
-        rng: np.random.Generator,
-        action: ActionSpec,
-    ) -> None:
-        self._settings, self._inputs, self._action, self._device = settings, inputs, action, device
+    def __init__(self, setup: NetSetup, action: ActionSpec) -> None:
+        settings = self._settings = setup.settings
+        self._inputs, self._action, self._device = setup.inputs, action, setup.device
         self._width = sum(action.nvec) if action.nvec else action.size
-        features = Net(inputs, cnn, settings.hidden, settings.features, rng)
-        self.model = self._build(features, rng)
-        self.learner = Learner(self.model, device)
+        self.model = self._build(setup.net(settings.hidden, settings.features), setup.rng)
+        self.learner = Learner(self.model, setup.device)
         self._newest: tuple[Seen, Tensor] | None = None  # observations [M], actions [T * N]
 
     def _build(self, features: Net, rng: np.random.Generator) -> _Dynamics:
@@ -78,8 +66,8 @@ class ForwardModel(LearnedNovelty):
         with torch.no_grad():
             features = in_pieces(self.model.features, rows)
             here, there = (features[torch.from_numpy(at.reshape(-1))] for at in (seen.here, seen.there))
-            found = self.model.wrong(here, actions, there).cpu().numpy()
-        paid: Array = found.reshape(seen.valid.shape)
+            errors = self.model.wrong(here, actions, there).cpu().numpy()
+        paid: Array = errors.reshape(seen.valid.shape)
         return paid
 
     def learn(self, seen: Transitions, rate: float, rng: np.random.Generator) -> dict[str, float]:
@@ -95,9 +83,9 @@ class ForwardModel(LearnedNovelty):
             return self._loss(rows, some, there[some], actions[some], measures)
 
         passes = self._settings.num_epochs, self._settings.num_minibatches
-        found = {"bonus/loss": self.learner.fit(steps, loss, rate, passes, rng)}
+        metrics = {"bonus/loss": self.learner.fit(steps, loss, rate, passes, rng)}
         self._newest = None
-        return found | {name: float(np.mean(values)) for name, values in measures.items()}
+        return metrics | {name: float(np.mean(values)) for name, values in measures.items()}
 
     def _loss(
         self, rows: Seen, here: Tensor, there: Tensor, actions: Tensor, measures: dict[str, list[float]]
@@ -108,7 +96,7 @@ class ForwardModel(LearnedNovelty):
 
 
 class _Curious(_Dynamics):
-    """Learned features, and the action that lies between two of them."""
+    """Learned features, and a guess of the action between two of them."""
 
     def __init__(self, features: Net, settings: ExploreConfig, width: int, rng: np.random.Generator) -> None:
         super().__init__(features, settings, width, rng)
@@ -116,7 +104,7 @@ class _Curious(_Dynamics):
 
 
 class InverseModel(ForwardModel):
-    """ICM: like `ForwardModel`, with features that are learned from telling actions."""
+    """ICM: like `ForwardModel`, with features that are learned by guessing actions."""
 
     def _build(self, features: Net, rng: np.random.Generator) -> _Dynamics:
         return _Curious(features, self._settings, self._width, rng)
@@ -130,12 +118,12 @@ class InverseModel(ForwardModel):
         guess = model.between(torch.cat([before, after], dim=1))
         inverse, score = self._inverse(guess, actions)
         measures.setdefault("bonus/inverse", []).append(float(score))
-        # The features learn from telling actions alone: predicting them would make them constant.
+        # The features learn from guessing actions alone: predicting them would make them constant.
         ahead = model.wrong(before.detach(), actions, after.detach()).mean()
         return _INVERSE * inverse + (1.0 - _INVERSE) * ahead
 
     def _inverse(self, guess: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """The loss of guessed actions, and how good they are: the share of choices, or explained variance."""
+        """The loss of guessed actions, and their quality: share of right choices, or explained variance."""
         if not self._action.nvec:
             loss = (guess - actions).square().sum(dim=1).mean()
             spread = actions.var(dim=0, unbiased=False).sum()

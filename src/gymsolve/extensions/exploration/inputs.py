@@ -1,8 +1,8 @@
-"""Observations as the networks of a bonus see them: scaled by statistics of their own.
+"""Inputs of a bonus's networks: observations scaled by statistics of their own.
 
-Every number is centred and divided by its spread, and limited to ±5; categories are one-hot. Of stacked
-pictures, they see the newest frame only: what is new is new in it. The statistics begin with the
-first rollout, before anything is paid, and move between rollouts.
+Every number is centred, divided by its spread, and limited to ±5; categories are one-hot. Of stacked pictures
+only the newest frame is used. The statistics begin with the first rollout, before the bonus pays, and move
+between rollouts.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Seen = tuple[Tensor, dict[str, Tensor]]
 
 
 class Inputs(Part):
-    """The entries that a bonus looks at, and the statistics that scale them."""
+    """The entries that a bonus uses, and the statistics that scale them."""
 
     def __init__(self, spec: EnvSpec, entries: tuple[str, ...], frame_stack: int, device: torch.device):
         wanted = {key: entry for key, entry in spec.obs.items() if not entries or key in entries}
@@ -72,18 +72,18 @@ class Inputs(Part):
             self.count += size
 
     def of(self, seen: Transitions) -> Seen:
-        """All observations of a rollout; a bonus and its critic look at the same ones."""
+        """All observations of a rollout; computed once for a bonus and its critic."""
         if self._latest is None or self._latest[0] is not seen:
             self._latest = seen, self.scale(seen.rows)
         return self._latest[1]
 
     def forget(self) -> None:
-        """Let go of the observations of a rollout: pictures take room."""
+        """Free the observations of a rollout."""
         self._latest = None
 
     def scale(self, rows: Obs) -> Seen:
-        """Observations [B, …] as the networks take them."""
-        flat: list[Array] = [_one_hot(rows[key], entry.nvec) for key, entry in self._discrete.items()]
+        """Inputs of the networks from observations [B, …]."""
+        flat: list[Array] = [one_hot(rows[key], entry.nvec) for key, entry in self._discrete.items()]
         pictures: dict[str, Tensor] = {}
         for key in self._scaled:
             mean = self._mean[key].astype(np.float32)
@@ -99,13 +99,13 @@ class Inputs(Part):
 
     def arrays(self) -> dict[str, Array]:
         named = {"mean": self._mean, "var": self._var}
-        return {f"{what}/{key}": array for what, found in named.items() for key, array in found.items()}
+        return {f"{what}/{key}": array for what, arrays in named.items() for key, array in arrays.items()}
 
     def state(self) -> dict[str, Any]:
         return {"count": self.count, "entries": self._entries}
 
     def fits(self, state: dict[str, Any]) -> bool:
-        """Are these statistics of the same entries? Older checkpoints do not say."""
+        """True if the statistics are of the same entries; older checkpoints do not say."""
         return bool(state.get("entries", self._entries) == self._entries)
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
@@ -125,7 +125,8 @@ class Inputs(Part):
         return put_back
 
 
-def _one_hot(rows: Array, nvec: tuple[int, ...]) -> Array:
+def one_hot(rows: Array, nvec: tuple[int, ...]) -> Array:
+    """Categories [B, …] of several parts as numbers [B, sum(nvec)]."""
     starts = np.concatenate([[0], np.cumsum(nvec)[:-1]]).astype(np.int64)
     flags = np.zeros((len(rows), sum(nvec)), np.float32)
     np.put_along_axis(flags, rows.reshape(len(rows), -1).astype(np.int64) + starts, 1.0, axis=1)

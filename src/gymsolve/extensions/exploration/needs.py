@@ -1,6 +1,6 @@
-"""The setup of exploration: wrappers around the environments that train, and settings that can work.
+"""The setup of exploration: wrappers around the environments that train, and checks of the settings.
 
-Nothing here needs torch: a run without a bonus must not wait for it.
+It does not import torch, so a run without a bonus does not wait for it.
 """
 
 from gymsolve.envs.describe import describe
@@ -14,12 +14,11 @@ from gymsolve.spec import EnvSpec
 
 
 def training_env(config: TrainConfig) -> EnvConfig:
-    """The environments that train: with what the bonus is told, and with repeated actions.
+    """The settings of the environments that train: with watched numbers for bonuses, and repeated actions.
 
-    Neither is there when the policy is judged or plays. Repeating is a property of the environment that
-    trains: the policy's choice and its probability are what the rollout stores, and now and then the
-    environment does what it did before instead. So ratios stay exact and the credit is unbiased for a task
-    with such a habit; the alternative, storing the repeated action, would learn from choices nobody made.
+    Environments of evaluation and play have neither. The environment repeats actions; the rollout stores the
+    policy's choice and its probability. So ratios stay exact and the credit is unbiased for such an
+    environment; a rollout with repeated actions would contain choices that the policy did not make.
     """
     env = config.env
     if not env.tasks:
@@ -33,39 +32,39 @@ def training_env(config: TrainConfig) -> EnvConfig:
 
 
 def _further(config: TrainConfig, env: EnvConfig) -> list[WrapperConfig]:
-    """Wrappers around `env`, which is the environment of the run or of one of its tasks."""
+    """Further wrappers around `env`, the environment of the run or of one of its tasks."""
     settings = config.explore
     more: list[WrapperConfig] = []
     if settings.repeat:
         more.append(WrapperConfig(name="sticky_actions", options={"probability": settings.repeat}))
-    told: dict[str, object] = {"events": list(settings.events)} if settings.events else {}
+    watched: dict[str, object] = {"events": list(settings.events)} if settings.events else {}
     if (settings.bonus in COUNTING and settings.cells == "state") or _archives_states(config, env):
-        told["state"] = True
-    if told:
-        more.append(WrapperConfig(name="watch", options=told))
+        watched["state"] = True
+    if watched:
+        more.append(WrapperConfig(name="watch", options=watched))
     return more
 
 
 def _archives_states(config: TrainConfig, env: EnvConfig) -> bool:
-    """Does an archive tell places apart by the environment's full state?"""
+    """True if the cells of an archive are the environment's full states."""
     archive = config.explore.archive
     if archive is None or archive.cells not in ("auto", "state"):
         return False
-    known = find_family(env.id).state is not None
+    readable = find_family(env.id).state is not None
     if archive.cells == "state":
-        if not known:
+        if not readable:
             raise ConfigError(
                 f"gymsolve does not know how to read the full state of {env.id}.",
                 where="explore.archive.cells",
                 hint="Use explore.archive.cells=auto.",
             )
         return True
-    spec = describe(env, "train").spec if known else None
+    spec = describe(env, "train").spec if readable else None
     return spec is not None and choose_archive_cells(config.explore, spec, has_state=True) == "state"
 
 
 class ExplorationSetup(Setup):
-    """Asked for by the section `explore`, be it for wrappers alone."""
+    """The setup for the section `explore`, also for wrappers alone."""
 
     def ask(self, request: EnvRequest) -> EnvRequest:
         return request._replace(env=training_env(self.config))

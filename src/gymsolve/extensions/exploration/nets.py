@@ -1,7 +1,7 @@
-"""Small networks that a bonus learns with, and the one way in which they learn."""
+"""Small networks of a bonus, and how they learn."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,14 +11,16 @@ from gymsolve.algos.optimizer import Optimizer
 from gymsolve.extensions.exploration.inputs import Inputs, Seen
 from gymsolve.nn.bodies import convolutions
 from gymsolve.nn.init import orthogonal_
-from gymsolve.parts import Part
+from gymsolve.nn.network import to_array
+from gymsolve.parts import Part, arrays_below
 from gymsolve.settings.config import OptimizerConfig
+from gymsolve.settings.exploration import ExploreConfig
 from gymsolve.spec import Array
 
 _PIECE = 2048
 """Rows that pass through a network at once where there are pictures."""
 _FEWEST = 128
-"""Rows of a minibatch: with fewer, what a step costs would hardly depend on them."""
+"""Rows of a minibatch, at least: a step with fewer costs as much."""
 _ROOT_TWO = float(np.sqrt(2.0))
 
 
@@ -55,6 +57,19 @@ class Net(nn.Module):
         return out
 
 
+class NetSetup(NamedTuple):
+    """The settings, inputs and random numbers that the networks of a bonus are built from."""
+
+    settings: ExploreConfig
+    inputs: Inputs
+    cnn: str
+    device: torch.device
+    rng: np.random.Generator
+
+    def net(self, hidden: Sequence[int], out: int) -> Net:
+        return Net(self.inputs, self.cnn, hidden, out, self.rng)
+
+
 def select(seen: Seen, places: Tensor) -> Seen:
     """Some rows."""
     flat, pictures = seen
@@ -73,7 +88,7 @@ def in_pieces(compute: Callable[[Seen], Tensor], seen: Seen) -> Tensor:
 
 
 class Learner(Part):
-    """A module and the optimizer of whatever in it can learn."""
+    """A module and the optimizer of its parameters."""
 
     def __init__(self, module: nn.Module, device: torch.device) -> None:
         self.module = module.to(device)
@@ -88,19 +103,19 @@ class Learner(Part):
         passes: tuple[int, int],
         rng: np.random.Generator,
     ) -> float:
-        """Minimise a loss over places, in so many epochs of at most so many minibatches; returns its mean."""
+        """Minimise a loss over places, in `passes`: epochs, and minibatches at most; returns its mean."""
         epochs, most = passes
         parts = max(1, min(most, len(places) // _FEWEST))
-        found: list[Tensor] = []
+        losses: list[Tensor] = []
         for _ in range(epochs if len(places) else 0):
             for some in np.array_split(rng.permutation(places), parts):
                 here = loss(torch.from_numpy(some).to(self._device))
                 self._optimizer.step(here, learning_rate=rate, max_grad_norm=1.0)
-                found.append(here.detach())
-        return float(torch.stack(found).mean()) if found else 0.0
+                losses.append(here.detach())
+        return float(torch.stack(losses).mean()) if losses else 0.0
 
     def arrays(self) -> dict[str, Array]:
-        weights = {f"weights/{name}": _array(x) for name, x in self.module.state_dict().items()}
+        weights = {f"weights/{name}": to_array(x).copy() for name, x in self.module.state_dict().items()}
         return weights | {f"moments/{name}": x for name, x in self._optimizer.arrays().items()}
 
     @torch.no_grad()
@@ -108,11 +123,10 @@ class Learner(Part):
         own: dict[str, Tensor] = self.module.state_dict()
         for name, x in own.items():
             x.copy_(torch.from_numpy(np.array(arrays[f"weights/{name}"])))
-        moments = {k.removeprefix("moments/"): x for k, x in arrays.items() if k.startswith("moments/")}
-        return self._optimizer.load(moments, {})
+        return self._optimizer.load(arrays_below(arrays, "moments/"), {})
 
     def fits(self, arrays: dict[str, Array]) -> bool:
-        """Have the saved weights the names and shapes of these?"""
+        """True if the saved weights have the names and shapes of these."""
         shapes = {f"weights/{name}": tuple(x.shape) for name, x in self.module.state_dict().items()}
         saved = {name: x.shape for name, x in arrays.items() if name.startswith("weights/")}
         return shapes == saved
@@ -121,6 +135,19 @@ class Learner(Part):
         return self._optimizer.rollback_point()
 
 
-def _array(tensor: Tensor) -> Array:
-    out: Array = tensor.detach().cpu().numpy().copy()
-    return out
+class Learned(Part):
+    """A part whose state is that of a learner."""
+
+    learner: Learner
+
+    def arrays(self) -> dict[str, Array]:
+        return self.learner.arrays()
+
+    def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
+        return self.learner.load(arrays, state)
+
+    def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
+        return self.learner.fits(arrays)
+
+    def rollback_point(self) -> Callable[[], None]:
+        return self.learner.rollback_point()

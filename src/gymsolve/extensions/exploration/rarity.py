@@ -1,7 +1,7 @@
-"""Rarity of events (Justesen and Risi 2018): an event pays the less, the more of them an episode has.
+"""Rarity of events (Justesen and Risi 2018): the more of them episodes have, the less each event pays.
 
 Events are rises (or falls, `-name`) of numbers in `info`, such as kills or items, by their amount. Each is
-divided by its mean over the last episodes, at least 0.01: what happens in every episode is worth 1 in all.
+divided by its mean per episode over the last episodes, at least 0.01.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ class Rarity(Novelty):
     """Pays for events, by how rare they are."""
 
     def __init__(self, events: Sequence[str], columns: list[int], num_envs: int) -> None:
-        """`columns` are those of the `events` among the numbers that are watched."""
+        """`columns` are those of the `events` among the watched numbers."""
         self._names, self._columns = list(events), columns
         self._recent: deque[list[float]] = deque(maxlen=_EPISODES)
         self._running = np.zeros((num_envs, len(columns)))  # [N, K] events of the episodes under way
@@ -39,7 +39,7 @@ class Rarity(Novelty):
         return paid
 
     def _events(self, seen: Transitions) -> Array:
-        """What happened in each step [T, N, K]."""
+        """Events of each step [T, N, K]."""
         watched = seen.rollout.watched
         assert watched is not None
         happened: Array = watched[:, :, self._columns] * seen.valid[:, :, None]
@@ -65,7 +65,7 @@ class Rarity(Novelty):
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         self._running = resize_rows(arrays["running"].astype(np.float64), np.zeros_like(self._running))
-        self._recent = deque(([float(x) for x in one] for one in state["recent"]), maxlen=_EPISODES)
+        self._recent = deque(([float(x) for x in episode] for episode in state["recent"]), maxlen=_EPISODES)
         return []
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:

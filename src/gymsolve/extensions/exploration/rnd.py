@@ -9,39 +9,32 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from gymsolve.experience.successors import Transitions
-from gymsolve.extensions.exploration.inputs import Inputs, Seen
-from gymsolve.extensions.exploration.nets import Learner, Net, in_pieces, select
-from gymsolve.extensions.exploration.novelty import LearnedNovelty
+from gymsolve.extensions.exploration.inputs import Seen
+from gymsolve.extensions.exploration.nets import Learned, Learner, NetSetup, in_pieces, select
+from gymsolve.extensions.exploration.novelty import Novelty
 from gymsolve.extensions.exploration.visits import Visits
-from gymsolve.settings.exploration import ExploreConfig
+from gymsolve.parts import rollback_all
 from gymsolve.spec import Array
 
 _KEPT = 0.5
-"""How much of the error of where a step began counts against it, in NovelD."""
+"""The share of the error at a step's beginning that NovelD subtracts."""
 
 
-class RandomDistillation(LearnedNovelty):
+class RandomDistillation(Learned, Novelty):
     """Pays half the squared error of predicting random features."""
 
-    def __init__(
-        self,
-        settings: ExploreConfig,
-        inputs: Inputs,
-        cnn: str,
-        device: torch.device,
-        rng: np.random.Generator,
-    ) -> None:
-        self._settings, self._inputs = settings, inputs
-        self.target = Net(inputs, cnn, settings.hidden, settings.features, rng).requires_grad_(False)
-        # A layer deeper than what it has to imitate.
+    def __init__(self, setup: NetSetup) -> None:
+        settings = self._settings = setup.settings
+        self._inputs = setup.inputs
+        self.target = setup.net(settings.hidden, settings.features).requires_grad_(False)
+        # One layer deeper than the target.
         deeper = (*settings.hidden, settings.hidden[-1] if settings.hidden else settings.features)
-        self.predictor = Net(inputs, cnn, deeper, settings.features, rng)
+        self.predictor = setup.net(deeper, settings.features)
         both = nn.ModuleDict({"target": self.target, "predictor": self.predictor})
-        self.learner = Learner(both, device)
+        self.learner = Learner(both, setup.device)
         self._seen: Seen | None = None
         self._features: Tensor | None = None
 
@@ -50,8 +43,8 @@ class RandomDistillation(LearnedNovelty):
         self._seen = self._inputs.of(seen)
         self._features = in_pieces(self.target, self._seen)
         predicted = in_pieces(self.predictor, self._seen)
-        found: Array = (0.5 * (predicted - self._features).square().sum(dim=1)).cpu().numpy()
-        return found
+        errors: Array = (0.5 * (predicted - self._features).square().sum(dim=1)).cpu().numpy()
+        return errors
 
     def pay(self, seen: Transitions) -> Array:
         paid: Array = self.errors(seen)[seen.there]
@@ -70,41 +63,27 @@ class RandomDistillation(LearnedNovelty):
             return 0.5 * wrong.square().sum(dim=1).mean()
 
         passes = self._settings.num_epochs, self._settings.num_minibatches
-        found = self.learner.fit(places, loss, rate, passes, rng)
         self._seen = self._features = None
-        return {"bonus/loss": found}
+        return {"bonus/loss": self.learner.fit(places, loss, rate, passes, rng)}
 
 
 class NovelD(RandomDistillation):
     """Pays max(n(s′) − ½ n(s), 0) at first visits of an episode; n is the length of RND's error."""
 
-    def __init__(
-        self,
-        settings: ExploreConfig,
-        inputs: Inputs,
-        cnn: str,
-        device: torch.device,
-        rng: np.random.Generator,
-        visits: Visits,
-    ) -> None:
-        super().__init__(settings, inputs, cnn, device, rng)
+    def __init__(self, setup: NetSetup, visits: Visits) -> None:
+        super().__init__(setup)
         self._visits = visits
-        self._first: Array | None = None
 
     def begin(self, rows: Sequence[int]) -> None:
         self._visits.begin(rows)
 
     def pay(self, seen: Transitions) -> Array:
         lengths = np.sqrt(2.0 * self.errors(seen))
-        self._first = self._visits.first(seen)
         grown: Array = np.maximum(lengths[seen.there] - _KEPT * lengths[seen.here], 0.0)
-        return grown * self._first
+        return grown * self._visits.first(seen)
 
     def learn(self, seen: Transitions, rate: float, rng: np.random.Generator) -> dict[str, float]:
-        assert self._first is not None
-        self._visits.commit()
-        share = float(self._first[seen.valid].mean()) if seen.valid.any() else 0.0
-        return super().learn(seen, rate, rng) | {"bonus/first_visits": share}
+        return super().learn(seen, rate, rng) | self._visits.commit(seen)
 
     def arrays(self) -> dict[str, Array]:
         return super().arrays() | self._visits.arrays()
@@ -116,16 +95,10 @@ class NovelD(RandomDistillation):
         return self._visits.load(arrays, state) + super().load(arrays, state)
 
     def fits(self, arrays: dict[str, Array], state: dict[str, Any]) -> bool:
-        return super().fits(arrays, state) and self._visits.fits(arrays)
+        return super().fits(arrays, state) and self._visits.fits(arrays, state)
 
     def rollback_point(self) -> Callable[[], None]:
-        networks, visits = super().rollback_point(), self._visits.rollback_point()
-
-        def put_back() -> None:
-            networks()
-            visits()
-
-        return put_back
+        return rollback_all((self.learner, self._visits))
 
     def reseed(self, seed: int, env_steps: int) -> None:
-        self._visits.forget()
+        self._visits.reseed(seed, env_steps)

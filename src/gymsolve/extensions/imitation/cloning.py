@@ -1,7 +1,7 @@
 """Behaviour cloning: raises the likelihood of recorded actions.
 
 Beside an algorithm it is an auxiliary loss in each of its minibatches. Alone (`imitate.rollouts: false`) it
-stands in for the update, with as many gradient steps as the algorithm would take.
+replaces the update, with as many gradient steps as the algorithm would take.
 """
 
 from collections.abc import Callable, Iterable
@@ -41,7 +41,7 @@ class Cloning(Extension, Auxiliary):
         self._learner: PolicyGradient | None = None
 
     def attach(self, learner: PolicyGradient) -> None:
-        """Learn with this learner's policy and optimizer; its normaliser begins with the recorded steps."""
+        """Use this learner's policy and optimizer; without rollouts it normalises by the recorded steps."""
         self._learner = learner
         if not self._settings.rollouts:
             learner.policy.observe(self._steps.obs)
@@ -59,12 +59,12 @@ class Cloning(Extension, Auxiliary):
     def loss(
         self, policy: Policy, minibatch: Minibatch, evaluated: Evaluated
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The cloning loss of some recorded steps, as it counts in the sum."""
+        """The weighted cloning loss of some recorded steps."""
         loss, measures = self._clone(policy)
         return self._coef * loss, measures
 
     def learn(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
-        """Where nothing is learned from rollouts: gradient steps on recorded steps alone."""
+        """Gradient steps on recorded steps alone, where rollouts are not used."""
         if self._settings.rollouts:
             return {}
         learner, algo = self._learner, self._algo
@@ -83,7 +83,7 @@ class Cloning(Extension, Auxiliary):
         return mean_metrics(steps)
 
     def _clone(self, policy: Policy) -> tuple[Tensor, dict[str, Tensor]]:
-        """−log π of a batch of recorded actions, and how often they are the likeliest ones."""
+        """−log π of a batch of recorded actions, and the share of them that are the likeliest ones."""
         recorded = self._steps
         rows = self._rng.integers(len(recorded), size=self._settings.batch_size)
         obs = policy.tensors({key: array[rows] for key, array in recorded.obs.items()})
@@ -121,7 +121,7 @@ class Cloning(Extension, Auxiliary):
 
 
 class ImitationSetup(Setup):
-    """Asked for by the section `imitate`."""
+    """The setup for the section `imitate`."""
 
     def __init__(self, config: TrainConfig) -> None:
         super().__init__(config)

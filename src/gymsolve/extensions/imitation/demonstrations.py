@@ -1,4 +1,4 @@
-"""Recorded episodes as steps to learn from: observations, and the actions that were taken."""
+"""Recorded episodes as steps to learn from: observations and actions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

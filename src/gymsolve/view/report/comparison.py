@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import Status
-from gymsolve.settings.config import INCIDENTAL
+from gymsolve.settings.changes import INCIDENTAL
 from gymsolve.text import UNITS, plural
 from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.figures import Curves, Line, Point

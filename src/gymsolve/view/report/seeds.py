@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gymsolve.settings.config import INCIDENTAL
+from gymsolve.settings.changes import INCIDENTAL
 from gymsolve.text import number
 from gymsolve.view.report.comparison import AXES, Axis, Contender, differences
 from gymsolve.view.report.figures import Curves, Line, Point

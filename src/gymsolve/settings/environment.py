@@ -1,7 +1,4 @@
-"""Settings of single tasks, where one policy learns several: the section `env.tasks`, and of wrappers.
-
-A module beside `config.py` because that file is long enough.
-"""
+"""Settings of the environment: the section `env`, with its wrappers and tasks."""
 
 import re
 from collections.abc import Mapping
@@ -9,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_serializer, model_validator
 
-from gymsolve.settings.kinds import BackendName, Model, Options, Positive, Whole, not_bool
+from gymsolve.settings.kinds import BackendName, Model, Options, Positive, Seconds, Whole, not_bool
 
 Role = Literal["train", "eval", "play"]
+_ROLES: tuple[Role, ...] = ("train", "eval", "play")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
@@ -20,7 +18,7 @@ class WrapperConfig(Model):
 
     name: str
     options: Options = {}  # noqa: RUF012 - pydantic copies it
-    roles: tuple[Role, ...] = ("train", "eval", "play")
+    roles: tuple[Role, ...] = _ROLES
 
     @model_validator(mode="before")
     @classmethod
@@ -34,20 +32,20 @@ class WrapperConfig(Model):
             if not isinstance(options, dict | None):
                 raise ValueError(f"the options of wrapper {name!r} should be a mapping, not {options!r}")
             options = dict(options or {})
-            roles = options.pop("roles", ("train", "eval", "play"))
+            roles = options.pop("roles", _ROLES)
             return {"name": name, "options": options, "roles": roles}
         return value
 
     @model_serializer
     def _write(self) -> Any:
         options = dict(self.options)
-        if set(self.roles) != {"train", "eval", "play"}:
+        if set(self.roles) != set(_ROLES):
             options["roles"] = list(self.roles)
         return {self.name: options} if options else self.name
 
 
 class TaskConfig(Model):
-    """One of several tasks: what differs from the settings in `env`."""
+    """One of several tasks: the settings that differ from those in `env`."""
 
     share: Annotated[float, BeforeValidator(not_bool), Field(gt=0)] = 1.0
     """Its part of the copies, in proportion to the shares of the others; every task has one at least."""
@@ -64,8 +62,8 @@ class TaskConfig(Model):
     backend: BackendName | None = None
     """Instead of `env.backend`."""
     solved_at: Annotated[float, BeforeValidator(not_bool)] | None = None
-    """What counts as solved in this task; None takes what leads on from a stage before the last, the run's
-    `solved_at` where the task has no id of its own, else what its environment is registered with."""
+    """The return that counts as solved in this task. None takes the `promote_at` of a stage before the last,
+    the run's `solved_at` where the task has no id of its own, else the threshold of its registration."""
 
     def settings(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of `env` that this task changes; `kwargs` are those that all tasks have."""
@@ -74,42 +72,14 @@ class TaskConfig(Model):
         return {**changed, "kwargs": {**kwargs, **self.kwargs}}
 
 
-class TaskNetConfig(Model):
-    """What the networks make of several tasks (`env.tasks`); without them it means nothing."""
-
-    input: bool = True
-    """The policy is told the number of the task, as a category; false hides it."""
-    heads: Literal["shared", "each"] = "shared"
-    """The policy's last layer: one for all tasks, or one for each."""
-    values: Literal["shared", "each"] = "each"
-    """The value function's last layer likewise; with one for each, `normalize_values` has units for each."""
-
-
-def refuse_tasks(algo: Model, net: TaskNetConfig, engine: str) -> None:
-    """A ValueError about settings that cannot learn several tasks."""
-    if vars(algo).get("baseline") == "mean":
-        raise ValueError(
-            "algo.baseline: returns of several tasks have no common mean; use algo.baseline=value"
-        )
-    if net.heads == "each" and not net.input:
-        raise ValueError(
-            "net.tasks.heads: a head for each task tells the policy which one it is; to hide it, use "
-            "net.tasks.heads=shared"
-        )
-    if engine == "numpy":
-        raise ValueError("engine: the NumPy engine learns one task; use engine=torch for env.tasks")
-
-
 def name_tasks(value: Any) -> Any:
     """`[ALE/Pong-v5, ALE/Breakout-v5]` as the mapping that it is short for; anything else as it is."""
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(env_id, str) for env_id in value):
         return value
-    names = [re.sub(r"[^A-Za-z0-9_-]", "_", re.split("[/:]", one)[-1]) for one in value]
-    return {name: {"id": one} for name, one in zip(names, value, strict=True)} if _distinct(names) else value
-
-
-def _distinct(names: list[str]) -> bool:
-    return len(set(names)) == len(names)
+    names = [re.sub(r"[^A-Za-z0-9_-]", "_", re.split("[/:]", env_id)[-1]) for env_id in value]
+    if len(set(names)) < len(names):
+        return value
+    return {name: {"id": env_id} for name, env_id in zip(names, value, strict=True)}
 
 
 def _read_tasks(value: Any) -> Any:
@@ -135,19 +105,67 @@ def _check_names(tasks: dict[str, TaskConfig]) -> dict[str, TaskConfig]:
 Tasks = Annotated[dict[str, TaskConfig], BeforeValidator(_read_tasks), AfterValidator(_check_names)]
 
 
+class EnvConfig(Model):
+    """The environment, its copies, and the wrappers between it and the policy."""
+
+    id: str
+    """The Gymnasium id; `module:Id` imports `module` first."""
+    kwargs: Options = {}  # noqa: RUF012 - pydantic copies it
+    """Passed to the environment's constructor."""
+    num_envs: Annotated[Positive, Field(le=65_536)] = 8
+    """Copies stepped in parallel; more gives larger rollouts. `auto` measures, and keeps their size."""
+    backend: BackendName = "auto"
+    """The code that steps the copies: this process (`sync`), worker processes (`async`), compiled rules
+    (classic control), ALE's vector class (Atari), EnvPool (training only), or a backend of another package
+    (`package/name`). `auto` takes the quickest one; EnvPool only serves on request."""
+    workers: Positive | None = None
+    """Processes of the async backend; None takes one per core."""
+    step_timeout: Seconds | None = 300.0
+    """Seconds that one `step` of a Python environment may take before it counts as hanging; None waits."""
+    reset_timeout: Seconds | None = 600.0
+    """The same for one `reset`."""
+    build_timeout: Seconds | None = 600.0
+    """The same for building one copy."""
+    lean: bool = True
+    """Take quicker code with the same results, bit for bit, where there is some (LunarLander, classic
+    control)."""
+    wrappers: tuple[WrapperConfig, ...] = ()
+    """Applied in order, the first one nearest to the environment."""
+    max_episode_steps: Positive | None = None
+    """Time limit in environment steps before frame skipping; None keeps the registered one."""
+    frame_stack: Positive = 1
+    """Observations of the last k steps are joined (channels of images, elements of vectors)."""
+    action_masks: Literal["auto", "on", "off"] = "auto"
+    """Take `info["action_mask"]`: when it is there, always (its absence is an error), or never."""
+    legal_actions: Annotated[tuple[Whole, ...], Field(min_length=1)] | None = None
+    """Only these choices of a Discrete action are ever legal; None allows all."""
+    tasks: Tasks = {}  # noqa: RUF012 - pydantic copies it
+    """Several tasks that one policy learns at once, by name, each with the settings that differ from those
+    here. `[CartPole-v1, Acrobot-v1]` is short for two ids. Empty: one task."""
+
+    def for_task(self, name: str) -> "EnvConfig":
+        """The settings of one task's environments."""
+        return self.model_copy(update={**self.tasks[name].settings(self.kwargs), "tasks": {}})
+
+    @property
+    def copies(self) -> dict[str, int]:
+        """Number of copies of each task at the start."""
+        return spread_copies({name: task.share for name, task in self.tasks.items()}, self.num_envs)
+
+
 def spread_copies(shares: Mapping[str, float], count: int) -> dict[str, int]:
     """Copies of each task in proportion to its share, one at least while there are enough.
 
-    What is left over goes to those with the largest remainders, the first of equals first.
+    Copies left over go to the tasks with the largest remainders, the first of equals first.
     """
     if count < len(shares):
         return {name: int(index < count) for index, name in enumerate(shares)}
     total, free = sum(shares.values()), count - len(shares)
-    # A copy each first; the rest makes up for what is missing to the exact part.
+    # A copy each first; the others bring each task closer to its exact part.
     wanted = {name: max(0.0, count * share / total - 1.0) for name, share in shares.items()}
     scale = free / sum(wanted.values()) if free else 0.0
-    exact = {name: one * scale for name, one in wanted.items()}
-    copies = {name: 1 + int(one) for name, one in exact.items()}
+    exact = {name: part * scale for name, part in wanted.items()}
+    copies = {name: 1 + int(part) for name, part in exact.items()}
     left = sorted(exact, key=lambda name: int(exact[name]) - exact[name])
     for name in left[: count - sum(copies.values())]:
         copies[name] += 1

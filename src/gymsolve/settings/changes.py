@@ -1,0 +1,13 @@
+"""Groups of settings by what another value means for a run; each entry is the beginning of a path."""
+
+LASTING = ("algo.name", "env.id", "env.tasks", "net.", "seed", "curriculum.stages", "curriculum.choice")
+"""Weights and state do not fit another value."""
+PLAYED = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.legal_actions")
+"""Another value makes other episodes of the same environment."""
+_EVALUATED = ("eval.deterministic", "eval.episodes", "eval.steps", "eval.solved_episodes")
+JUDGED = ("solved_at", "solved_by", *_EVALUATED, *PLAYED)
+"""Earlier evaluations do not count after a change of these."""
+_TIMEOUTS = ("env.step_timeout", "env.reset_timeout", "env.build_timeout", "grace_seconds")
+_SPEED = ("threads", "engine", "device", "env.lean", "env.workers", "eval.asynchronous", "eval.num_envs")
+INCIDENTAL = ("description", "track", "video.", "checkpoint.", *_TIMEOUTS, *_SPEED)
+"""Another value changes no result beyond rounding: neither what is learned nor how it is evaluated."""

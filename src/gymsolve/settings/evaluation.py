@@ -1,0 +1,38 @@
+"""Settings of evaluations: the section `eval`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from gymsolve.settings.kinds import Model, Positive, Whole
+from gymsolve.settings.schedules import Steps
+
+
+class EvalConfig(Model):
+    """How the policy is evaluated: by raw returns of whole episodes, on seeds of their own."""
+
+    every: Annotated[Steps, Field(ge=0)] = 0
+    """Environment steps between evaluations; 0 means a twentieth of the budget, or more where episodes are
+    long: evaluation then plays at most a quarter as many steps as training."""
+    episodes: Positive = 20
+    """Episodes of a routine evaluation, on the same seeds each time."""
+    steps: Annotated[Steps, Field(gt=0)] | None = None
+    """Instead of `episodes`: whole episodes of this many steps together, and a quarter or an episode more."""
+    warmup: Annotated[Steps, Field(ge=0)] = 0
+    """No evaluation before this many steps."""
+    start_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
+    """No evaluation before the training return reaches this fraction of the threshold."""
+    deterministic: bool = True
+    """Take the likeliest action instead of sampling."""
+    solved_episodes: Annotated[Whole, Field(ge=100)] = 100
+    """Episodes that decide whether a run is solved, and again as many on fresh seeds to confirm it."""
+    stop_when_solved: bool = True
+    """End the run once solved is confirmed."""
+    num_envs: Annotated[Positive, Field(le=65_536)] | None = None
+    """Copies used for evaluation; None uses up to 32."""
+    max_steps: Annotated[Steps, Field(gt=0)] = 2_000_000
+    """Hard cap on the environment steps of one evaluation."""
+    max_seconds: Annotated[float, Field(gt=0)] = 600.0
+    """Hard cap on the seconds of one evaluation."""
+    asynchronous: bool = False
+    """Evaluate in another process while training goes on."""
