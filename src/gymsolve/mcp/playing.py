@@ -4,14 +4,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from gymsolve.apps.inspector.episode_answers import (
-    EpisodeWish,
-    contact_sheet,
-    episode_rows,
-    open_episode,
-    read_episode,
-    seen_at,
-)
 from gymsolve.jobs.calls import TookTooLongError, call_command
 from gymsolve.jobs.request import flag_words
 from gymsolve.mcp.tool import Arguments, Content, Reply, Run, Tell, Tool, cut, refuse_given
@@ -53,6 +45,8 @@ class Episode(Arguments):
 
 def _episode(home: Home, given: Episode, tell: Tell) -> Reply:
     """Play an episode of a run and look at it: steps as a table, frames as one picture."""
+    from gymsolve.apps.inspector.episode_answers import EpisodeWish, open_episode, read_episode  # NumPy
+
     run, checkpoint = own_run(given.run, home)
     if given.stored is not None:
         refuse_given(given, "with stored", ("seed", "stochastic", "task", "most_steps", "episodes"))
@@ -73,6 +67,8 @@ def _episode(home: Home, given: Episode, tell: Tell) -> Reply:
 
 
 def _content(run: "StoredRun", episode: "InspectedEpisode", given: Episode) -> Content:
+    from gymsolve.apps.inspector.episode_answers import contact_sheet
+
     lines = _table(episode, given)
     pictures = _seen(episode, given.first_step, lines) if given.seen else ()
     if given.frames:
@@ -87,6 +83,8 @@ def _content(run: "StoredRun", episode: "InspectedEpisode", given: Episode) -> C
 
 
 def _table(episode: "InspectedEpisode", given: Episode) -> list[str]:
+    from gymsolve.apps.inspector.episode_answers import episode_rows
+
     facts, length, first = episode.facts, len(episode), given.first_step
     played = facts.get("task") or next(iter(episode.spec.tasks), None)  # without a name, the first
     task = f", task {played}" if played else ""
@@ -113,6 +111,8 @@ def _cell(name: str, value: Any) -> str:
 
 def _seen(episode: "InspectedEpisode", state: int, lines: list[str]) -> tuple[bytes, ...]:
     """Add lines on the inputs of the network in a state; the inputs that are images as pictures."""
+    from gymsolve.apps.inspector.episode_answers import seen_at
+
     entries = seen_at(episode, state)
     lines.append(f"What the network sees at step {state}:")
     for entry in entries:
