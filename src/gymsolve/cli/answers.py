@@ -1,7 +1,7 @@
-"""What every command prints with `--json`: the table behind `docs/json.md` and its tests.
+"""The JSON that every command prints with `--json`: the table behind `docs/json.md` and its tests.
 
-Most commands print the record of a verb. Those that train and film print facts that the training gathers;
-their records stand here, and a test compares them with what is printed.
+Most commands print the record of a verb. Commands that train or film print facts of the training; their
+records stand here, and a test compares them with the printed JSON.
 """
 
 from collections.abc import Mapping
@@ -68,7 +68,7 @@ class EndedRun(Answer):
 
 @dataclass(frozen=True)
 class Fault(Answer):
-    """What went wrong."""
+    """The cause of a failure."""
 
     message: str
     """One sentence."""
@@ -108,10 +108,10 @@ FILM = {
     "time": "when it was made",
     "recording_seconds": "how long that took",
 }
-"""The keys of what `record` prints. One of them is a word of Python's, so that it cannot be a record."""
+"""The keys that `record` prints; `return` is a keyword of Python, so no record can have it as a field."""
 
 Printed = tuple[str, Any]
-"""When a command prints it, and what it is: an annotation, or keys with what they mean."""
+"""When a command prints it, and its type: an annotation, or keys with their meanings."""
 
 _PROMPT = {
     "run": "its id",
@@ -169,4 +169,4 @@ ANSWERS: dict[str, tuple[Printed, ...]] = {
     "bench": (("", {"machine": "what it was measured on", "results": "all figures, by part"}),),
     "tune-speed": (("", TunedSpeed),),
 }
-"""By command, without the word gymsolve."""
+"""The answers of each command, without the word gymsolve."""

@@ -1,40 +1,74 @@
-"""Which commands there are. Only names and help: what a command needs is imported when it runs."""
+"""The commands by name; a command is imported when it runs."""
 
 import difflib
+import re
+import sys
 from functools import cache
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.exceptions import Abort, TyperException
 from typer.main import get_command
 
-from gymsolve.cli.commands import (
-    bench,
-    check,
-    demos,
-    diagnose,
-    doctor,
-    evaluate,
-    fix,
-    inspect,
-    log,
-    mcp,
-    play,
-    recipes,
-    record,
-    report,
-    review,
-    roms,
-    runs,
-    share,
-    train,
-    tune_speed,
-    web,
-)
+from gymsolve import __version__
+from gymsolve.cli.lazy_commands import LazyCommands, LazyGroup, make_group, new_app
+from gymsolve.cli.suggestions import translate
 from gymsolve.errors import UsageError
 
+COMMANDS = {
+    "train": "train:train",
+    "resume": "train:resume",
+    "fork": "train:fork",
+    "eval": "evaluate:evaluate",
+    "record": "record:record",
+    "stop": "runs:stop",
+    "push": "share:push",
+    "pull": "share:pull",
+    "inspect": "inspect:inspect",
+    "web": "web:web",
+    "play": "play:play",
+    "diagnose": "diagnose:diagnose",
+    "report": "report:report",
+    "review": "review:review",
+    "fix": "fix:fix",
+    "check": "check:check",
+    "doctor": "doctor:doctor",
+    "bench": "bench:bench",
+    "tune-speed": "tune_speed:tune_speed",
+}
+GROUPS = {
+    "runs": (
+        "Runs: list, look at, compare.",
+        {"list": "runs:list_runs", "show": "show_runs:show", "compare": "show_runs:compare"},
+    ),
+    "recipes": (
+        "Recipes: list, look at, check, format.",
+        {
+            "list": "recipes:list_recipes",
+            "show": "show_recipe:show",
+            "check": "recipes:check",
+            "format": "recipes:format_files",
+        },
+    ),
+    "roms": (
+        "ROMs of console games: list, import, save further states.",
+        {"list": "roms:list_games", "import": "roms:import_files", "state": "roms:save"},
+    ),
+    "demos": (
+        "Episodes that people played: list, look at, export.",
+        {"list": "demos:list_episodes", "show": "demos:show", "export": "demos:export"},
+    ),
+    "log": (
+        "The logbook: what was tried, and what came of it.",
+        {"list": "log:list_entries", "add": "log:add"},
+    ),
+}
 
-class ListByDefault(TyperGroup):
+
+_GUESSES = re.compile(r"\s*(Did you mean|\(Possible options).*", re.DOTALL)
+
+
+class ListByDefault(LazyGroup):
     """`gymsolve runs cartpole` is short for `gymsolve runs list cartpole`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -45,7 +79,7 @@ class ListByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
     def _refuse_near_miss(self, word: str) -> None:
-        """Refuse a word that is almost a command: a search for it would find nothing and say so little."""
+        """Refuse a word that is almost a command: a search for it would find nothing."""
         near = difflib.get_close_matches(word.lower(), self.commands, n=1, cutoff=0.75)
         if near:
             raise UsageError(
@@ -54,25 +88,13 @@ class ListByDefault(TyperGroup):
             )
 
 
-def _new(help_text: str) -> typer.Typer:
-    # Without markup mode typer leaves rich alone, which would cost more than everything else here.
-    return typer.Typer(
-        help=help_text,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"max_content_width": 100},
-    )
-
-
 def _show_version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version
-
-        print(f"gymsolve {version('gymsolve')}")
+        print(f"gymsolve {__version__}")
         raise typer.Exit
 
 
-app = _new("Name an environment, get a solved agent and an explanation.")
+app = new_app(help="Name an environment, get a solved agent and an explanation.", cls=LazyGroup)
 
 
 @app.callback(
@@ -94,70 +116,41 @@ def root(
         print(ctx.get_help())
 
 
-app.command("train")(train.train)
-app.command("resume")(train.resume)
-app.command("fork")(train.fork)
-app.command("eval")(evaluate.evaluate)
-app.command("record")(record.record)
-app.command("stop")(train.stop)
-app.command("push")(share.push)
-app.command("pull")(share.pull)
-
-runs_app = _new("Runs: list, look at, compare.")
-runs_app.command("list")(runs.list_them)
-runs_app.command("show")(runs.show)
-runs_app.command("compare")(runs.compare)
-app.add_typer(runs_app, name="runs", cls=ListByDefault)
-
-recipes_app = _new("Recipes: list, look at, check, format.")
-recipes_app.command("list")(recipes.list_them)
-recipes_app.command("show")(recipes.show)
-recipes_app.command("check")(recipes.check)
-recipes_app.command("format")(recipes.format_files)
-app.add_typer(recipes_app, name="recipes", cls=ListByDefault)
-
-roms_app = _new("ROMs of console games: list, import, save further states.")
-roms_app.command("list")(roms.list_them)
-roms_app.command("import")(roms.import_files)
-roms_app.command("state")(roms.save)
-app.add_typer(roms_app, name="roms", cls=ListByDefault)
-
-demos_app = _new("Episodes that people played: list, look at, export.")
-demos_app.command("list")(demos.list_them)
-demos_app.command("show")(demos.show)
-demos_app.command("export")(demos.export)
-app.add_typer(demos_app, name="demos", cls=ListByDefault)
-
-log_app = _new("The logbook: what was tried, and what came of it.")
-log_app.command("list")(log.list_them)
-log_app.command("add")(log.add)
-app.add_typer(log_app, name="log", cls=ListByDefault)
-
-mcp_app = typer.Typer(
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    invoke_without_command=True,
-    callback=mcp.serve,
-)
-mcp_app.command("install")(mcp.install)
-mcp_app.command("skill")(mcp.skill)
-app.add_typer(mcp_app, name="mcp")
-
-app.command("inspect")(inspect.inspect)
-app.command("web")(web.web)
-app.command("play")(play.play)
-
-app.command("diagnose")(diagnose.diagnose)
-app.command("report")(report.report)
-app.command("review")(review.review)
-app.command("fix")(fix.fix)
-app.command("check")(check.check)
-app.command("doctor")(doctor.doctor)
-app.command("bench")(bench.bench)
-app.command("tune-speed")(tune_speed.tune_speed)
-
-
 @cache
 def command_tree() -> Any:
-    """All commands, ready to be called; building them takes longer than some of them do."""
-    return get_command(app)
+    """All commands; each is imported when it is called."""
+    tree = get_command(app)
+    assert isinstance(tree, LazyGroup)
+    groups = {name: make_group(name, ListByDefault, *parts) for name, parts in GROUPS.items()}
+    tree.commands = LazyCommands({**COMMANDS, **groups, "mcp": "mcp:serve"})
+    return tree
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run a command line; returns the exit code."""
+    streams = sys.stdout, sys.stderr
+    try:
+        code = command_tree()(arguments, prog_name="gymsolve", standalone_mode=False)
+    except TyperException as error:
+        raise _refusal(error.format_message(), arguments) from error
+    except Abort:
+        return 130  # end of input at a question
+    except SystemExit as leaving:
+        if not isinstance(leaving.__context__, BrokenPipeError):
+            raise
+        # Typer takes every broken pipe for a reader that has left; it may be that of a worker.
+        sys.stdout, sys.stderr = streams
+        raise leaving.__context__ from None
+    return code if isinstance(code, int) else 0
+
+
+def _refusal(message: str, arguments: list[str]) -> UsageError:
+    """The error about a command line, with the command that was probably meant, else where to look."""
+    commands = list(command_tree().commands)
+    meant = translate(arguments, commands, missing=message.startswith("Missing argument"))
+    if meant is not None:
+        return UsageError(f"{_GUESSES.sub('', message).rstrip('. ')}.", hint=meant)
+    message = message.rstrip(".")
+    message += "" if message.endswith("?") else "."
+    command = "".join(f"{word} " for word in arguments[:1] if word in commands)
+    return UsageError(message, hint=f"See: gymsolve {command}--help")

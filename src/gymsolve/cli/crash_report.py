@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw, as one sentence and a file to send.
+"""Unforeseen errors, as one sentence and a file to send.
 
 The file holds what is needed to find the mistake: versions, the command line, the traceback, and the settings
 where they were known (`settings_known`). It holds no environment variables, and `redacted` takes passwords,
@@ -7,14 +7,19 @@ and need no file.
 """
 
 import os
+import platform
 import re
+import tempfile
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import GymsolveError, UnforeseenError
+from gymsolve.runs.files import is_known_fault, os_sentence
 
 _PACKAGES = ("gymsolve", "numpy", "torch", "gymnasium", "pydantic", "typer", "ruamel.yaml", "safetensors")
 _SECRET = (
@@ -38,20 +43,18 @@ def explain(error: Exception, arguments: Sequence[str]) -> GymsolveError:
     machine = _fault_of_the_machine(error)
     if machine is not None:
         return machine
-    what, hint = _told(error), "`--debug` shows the traceback."
+    hint = "`--debug` shows the traceback."
     try:
         crash = write_crash_file(error, arguments)
     except OSError as second:
         hint = f"A crash file could not be written ({second.strerror or second}); {hint}"
     else:
         hint = f"Please report it and attach {crash} (it holds no environment variables); {hint}"
-    return UnforeseenError(what, hint=hint)
+    return UnforeseenError(_describe(error), hint=hint)
 
 
 def names_a_place(error: Exception) -> bool:
-    """Is it a path that cannot be read or written, whoever named it?"""
-    from gymsolve.runs.files import is_known_fault
-
+    """True for a path that cannot be read or written."""
     return isinstance(error, OSError) and is_known_fault(error) and error.filename is not None
 
 
@@ -73,22 +76,19 @@ def _fault_of_the_machine(error: Exception) -> GymsolveError | None:
             hint="Save files as UTF-8; PYTHONUTF8=1 makes Python use it everywhere.",
         )
     if isinstance(error, OSError):
-        from gymsolve.runs.files import is_known_fault, os_sentence
-
         return os_sentence(error) if is_known_fault(error) else None
     return None
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "something is nested too deeply to be read or computed."
     place = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in place if f"{os.sep}gymsolve{os.sep}" in frame.filename]
     frame = ours[-1] if ours else place[-1] if place else None
     where = "" if frame is None else f" at {Path(frame.filename).name}:{frame.lineno}"
-    return (
-        f"gymsolve failed in a way that nobody foresaw: {type(error).__name__}{_in_brackets(error)}{where}."
-    )
+    name = f"{type(error).__name__}{_in_brackets(error)}"
+    return f"gymsolve failed in a way that nobody foresaw: {name}{where}."
 
 
 def _in_brackets(error: Exception) -> str:
@@ -98,14 +98,8 @@ def _in_brackets(error: Exception) -> str:
     return f" ({text})" if text else ""
 
 
-# ------------------------------------------------------------------------------------ the crash file
-
-
 def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path:
-    """Write what is known about an error to a new file that only its owner can read."""
-    import tempfile
-    import time
-
+    """Write versions, command line and traceback to a new file that only its owner can read."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     handle, name = tempfile.mkstemp(prefix=f"gymsolve-crash-{stamp}-", suffix=".txt")
     os.close(handle)
@@ -115,8 +109,6 @@ def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path:
 
 
 def _crash_text(error: BaseException, arguments: Sequence[str]) -> str:
-    import platform
-
     versions = "".join(f"{name} {_version(name)}\n" for name in _PACKAGES)
     system = f"python {platform.python_version()}\nsystem {platform.platform()}\n"
     # Notes on the error, such as the settings, are part of this.
@@ -126,15 +118,13 @@ def _crash_text(error: BaseException, arguments: Sequence[str]) -> str:
 
 
 def _version(package: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
     with suppress(PackageNotFoundError):
         return version(package)
     return "not installed"
 
 
 def redacted(text: str) -> str:
-    """The text without secrets: what is called a key, token or password, and what such variables hold."""
+    """The text without keys, tokens and passwords, and without the values of such environment variables."""
     for name, value in os.environ.items():
         if _PRIVATE.search(name) and len(value) >= _SHORTEST_SECRET:
             text = text.replace(value, "***")
@@ -146,11 +136,11 @@ def redacted(text: str) -> str:
 
 @contextmanager
 def settings_known(settings: Any) -> Iterator[None]:
-    """While this is open, an error that nobody foresaw takes the settings along, for the crash file."""
+    """Add the settings to an unforeseen error inside, for the crash file."""
     try:
         yield
     except GymsolveError:
         raise
-    except Exception as error:  # whatever it is, it goes on with a note
+    except Exception as error:  # raised again, with a note
         error.add_note(f"Settings: {settings.model_dump_json()}")
         raise

@@ -1,13 +1,13 @@
-"""Where a command line becomes an exit code: 0 done, 1 the work failed, 2 the request was wrong.
+"""Runs a command line and returns its exit code: 0 done, 1 the work failed, 2 the request was wrong.
 
-A person gets one line on standard error; with `--json` a program gets an object on standard output.
-Tracebacks are for `--debug`. An error that nobody foresaw becomes a sentence too (`crash_report.py`).
+A person gets an error as one line on standard error; with `--json` a program gets an object on standard
+output. Only `--debug` prints tracebacks. An unforeseen error becomes a sentence, too (`crash_report.py`).
 """
 
 import io
 import json
 import os
-import re
+import select
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -15,18 +15,18 @@ from typing import TextIO
 
 from gymsolve.cli.fast_web import serve_quickly
 from gymsolve.cli.printing.only_json import only_json
+from gymsolve.cli.printing.tables import styled
 from gymsolve.cli.signal_guard import SignalGuard
-from gymsolve.errors import GymsolveError, UsageError
+from gymsolve.errors import GymsolveError
 from gymsolve.jobs.startup_report import announce_error
 from gymsolve.own_code import is_in_run
 from gymsolve.text import printable
 
 _READER_LEFT = 128 + 13
-_GUESSES = re.compile(r"\s*(Did you mean|\(Possible options).*", re.DOTALL)
 
 
 def answer(given: list[str], ending: SignalGuard, *, called: bool) -> int:
-    """Run one command and say what came of it; returns the exit code."""
+    """Run one command and print its answer or error; returns the exit code."""
     _prepare()
     ending.begin()
     arguments = [word for word in given if word != "--debug"]  # accepted anywhere on the line
@@ -42,26 +42,30 @@ def answer(given: list[str], ending: SignalGuard, *, called: bool) -> int:
         if debug:
             raise
         return _report(error, as_json=as_json)
-    except Exception as error:  # the last place: whatever nobody foresaw becomes a sentence and a file
+    except Exception as error:  # an unforeseen error becomes a sentence and a file
         if isinstance(error, OSError) and _drop_broken_streams():
             return _unwritten(error)
         from gymsolve.cli.crash_report import explain, names_a_place
 
         if called and not names_a_place(error):
             raise
-        told = explain(error, arguments)
-        announce_error(told)
+        explained = explain(error, arguments)
+        announce_error(explained)
         if debug:
             raise
-        return _report(told, as_json=as_json)
+        return _report(explained, as_json=as_json)
     return code
 
 
 def _run_and_answer(arguments: list[str], ending: SignalGuard, *, as_json: bool) -> int:
-    # Benchmarks are a process of their own, which answers itself.
+    # A benchmark runs in another process, which prints the answer itself.
     with only_json(as_json and arguments[0] != "bench") as answer:
         try:
-            return _run(arguments)
+            if serve_quickly(arguments):
+                return 0
+            from gymsolve.cli.app import run_command
+
+            return run_command(arguments)
         except Exception as error:
             if ending.number is not None:  # an import that a signal cut short fails in its own way
                 raise KeyboardInterrupt from error
@@ -71,15 +75,15 @@ def _run_and_answer(arguments: list[str], ending: SignalGuard, *, as_json: bool)
 
 
 def _unwritten(error: OSError) -> int:
-    """The answer could not be written."""
+    """Report that the answer could not be written; returns the exit code."""
     if isinstance(error, BrokenPipeError):
         return _READER_LEFT  # `head` or a pager has seen enough
-    told = f"the output cannot be written: {(error.strerror or str(error)).lower()}."
-    return _report(GymsolveError(told), as_json=False)
+    reason = (error.strerror or str(error)).lower()
+    return _report(GymsolveError(f"the output cannot be written: {reason}."), as_json=False)
 
 
 def _prepare() -> None:
-    """Streams that can take any text, also where there are none, and a path to modules of the user's own."""
+    """Open missing streams, let all take any text, and put the user's own modules on the path."""
     nowhere = None
     if sys.stdout is None or sys.stderr is None:  # closed by the shell: `>&-`
         nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the process lives
@@ -92,9 +96,9 @@ def _prepare() -> None:
 
 
 def _find_own_code(here: Path) -> None:
-    """`module:Id` may lie in the working directory; last, so that it cannot shadow anything.
+    """Let `module:Id` name a file of the working directory, last on the path, so that it shadows nothing.
 
-    Not in the folder of a run: a file of somebody else's could stand in for a package that is not installed.
+    A run's folder is taken off the path: a file from elsewhere could pose as a package that is not installed.
     """
     if is_in_run(here):
         sys.path[:] = [place for place in sys.path if Path(place).absolute() != here]
@@ -103,8 +107,8 @@ def _find_own_code(here: Path) -> None:
 
 
 def _drop_broken_streams() -> bool:
-    """Is standard output or error broken? The interpreter must not flush into it again when it ends."""
-    found = False
+    """Redirect broken standard streams, so that the interpreter can flush them; True if there was one."""
+    dropped = False
     for stream in (sys.stdout, sys.stderr):
         broken = _has_no_reader(stream)
         try:
@@ -113,78 +117,34 @@ def _drop_broken_streams() -> bool:
             broken = True
         if broken:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            found = True
-    return found
+            dropped = True
+    return dropped
 
 
 def _has_no_reader(stream: TextIO) -> bool:
-    """Is it a pipe that nobody reads any more? What was lost in it is not missed by the next flush."""
+    """True for a pipe that nobody reads any more; its next flush may succeed although output was lost."""
     if sys.platform == "win32" or not isinstance(stream, io.TextIOWrapper):
         return False
-    import select
-
     poll = select.poll()
     with suppress(OSError):  # a stream that is no file
         poll.register(stream.fileno(), 0)
     return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
-def _run(arguments: list[str]) -> int:
-    if serve_quickly(arguments):
-        return 0
-    from typer.exceptions import Abort, TyperException
-
-    from gymsolve.cli.app import command_tree
-
-    streams = sys.stdout, sys.stderr
-    try:
-        code = command_tree()(arguments, prog_name="gymsolve", standalone_mode=False)
-    except TyperException as error:
-        raise _refusal(error.format_message(), arguments) from error
-    except Abort:
-        return 130  # end of input at a question
-    except SystemExit as leaving:
-        if not isinstance(leaving.__context__, BrokenPipeError):
-            raise
-        # Typer takes every broken pipe for a reader that has left; it may be that of a worker.
-        sys.stdout, sys.stderr = streams
-        raise leaving.__context__ from None
-    return code if isinstance(code, int) else 0
-
-
-def _refusal(message: str, arguments: list[str]) -> UsageError:
-    """Why a command line was not understood, and the one that was probably meant, else where to look."""
-    from gymsolve.cli.app import app
-    from gymsolve.cli.suggestions import translate
-
-    known = [str(command.name) for command in app.registered_commands]
-    known += [str(group.name) for group in app.registered_groups]
-    meant = translate(arguments, known, missing=message.startswith("Missing argument"))
-    if meant is not None:
-        return UsageError(f"{_GUESSES.sub('', message).rstrip('. ')}.", hint=meant)
-    message = message.rstrip(".")
-    command = "".join(f"{word} " for word in arguments[:1] if word in known)
-    return UsageError(
-        message if message.endswith("?") else f"{message}.", hint=f"See: gymsolve {command}--help"
-    )
-
-
 def _report(error: GymsolveError, *, as_json: bool) -> int:
     if as_json:
         facts = {"message": error.message, "where": error.where, "hint": error.hint}
         bad = {} if error.bad is None else {"bad": error.bad.to_json()}
-        told = json.dumps({"error": {**facts, "exit_code": error.exit_code, **bad}}, ensure_ascii=False)
+        answer = json.dumps({"error": {**facts, "exit_code": error.exit_code, **bad}}, ensure_ascii=False)
         try:
-            print(printable(told, json=True), flush=True)
+            print(printable(answer, json=True), flush=True)
         except OSError:
             _drop_broken_streams()  # a full disk, or nobody who reads; the other stream may still work
         else:
             return error.exit_code
-    import typer
-
     try:
-        typer.secho("error: ", fg="red", bold=True, nl=False, err=True)
-        typer.echo(printable(str(error)), err=True)
+        label = styled("error:", "bold red" if sys.stderr.isatty() else "")
+        print(f"{label} {printable(str(error))}", file=sys.stderr, flush=True)
     except OSError:
         _drop_broken_streams()  # `2>&1 | head`: nobody is left to tell
     return error.exit_code

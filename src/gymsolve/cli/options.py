@@ -1,10 +1,14 @@
-"""Options that several commands share, so that they mean and say the same everywhere."""
+"""Options that several commands share, so that they mean the same everywhere."""
 
-from collections.abc import Sequence
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+
+from gymsolve.cli.printing.output import is_terminal
+from gymsolve.runs.refs import find_run, split_ref
+from gymsolve.runs.trust import doubted_code
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output, nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
@@ -43,26 +47,12 @@ Trust = Annotated[
 
 
 def trusts(ref: str, runs_dir: Path | None, *, trust: bool, json: bool) -> bool:
-    """Whether a run's own code may be imported; on a terminal a run from elsewhere leads to a question."""
-    import sys
-
-    from gymsolve.cli.printing.output import is_terminal
-
+    """True if the code that a run names may be imported; on a terminal, ask about a run from elsewhere."""
     if trust or json or not (is_terminal() and sys.stdin.isatty()):
         return trust
-    from gymsolve.runs.refs import find_run, split_ref
-    from gymsolve.runs.trust import doubted_code
-
     run = find_run(split_ref(ref)[0], runs_dir)
     names = doubted_code(run)
     if not names:
         return False
     question = f"Run {run.id} was not made here and would import {', '.join(map(repr, names))}. Import it?"
     return typer.confirm(question, default=False, err=True)
-
-
-def overrides(items: Sequence[str] | None) -> dict[str, Any]:
-    """What `--set` changes."""
-    from gymsolve.recipes import parse_overrides
-
-    return parse_overrides(items or ())

@@ -1,21 +1,26 @@
-"""Serves pages: binds, prints the address, then imports the server; `fast_web.py` needs it without typer."""
+"""Serves pages: binds, prints the address, then imports the server.
+
+A page should be there within a second, so `fast_web.py` imports this module without typer, and this module
+imports neither runs nor printing.
+"""
 
 import contextlib
 import secrets
 import socket
 import sys
 import threading
+import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from gymsolve.cli.printing.output import say
 from gymsolve.errors import MissingExtraError, UsageError
+from gymsolve.text import printable
 
 USUAL_PORT = 8650
 _SERVERS = ("starlette", "uvicorn", "websockets")
-"""What the extra `web` brings along."""
+"""Packages of the extra `web`."""
 
 
 def open_page(
@@ -29,25 +34,24 @@ def open_page(
     allowed: dict[str, Any] | None = None,
     runs_dir: Path | None,
 ) -> None:
-    """Serve until interrupted; the address of a page comes first, on a line of its own.
+    """Print the address of a page on a line of its own, then serve until interrupted.
 
-    `allowed` are the fields of `Limits`, which is imported once the address is told.
+    `allowed` holds the fields of `Limits`.
     """
     for package in _SERVERS:
-        if find_spec(package) is None:  # before an address is told that nobody would answer
+        if find_spec(package) is None:  # before an address is printed that nobody would answer
             raise MissingExtraError.of(package, "web")
     secret = token or secrets.token_urlsafe(24)
     bound = _bind(host, port)
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    shown = f"[{shown}]" if ":" in shown else shown
-    address = f"http://{shown}:{bound.getsockname()[1]}{path}?{urlencode({**query, 'token': secret})}"
-    say(address)
-    sys.stdout.flush()
-    if not _is_local(host):
-        say(
-            f"Everybody who can reach {host} and knows the token may use it, and plain HTTP hides neither.",
-            stream=sys.stderr,
+    name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    name = f"[{name}]" if ":" in name else name
+    address = f"http://{name}:{bound.getsockname()[1]}{path}?{urlencode({**query, 'token': secret})}"
+    print(printable(address), flush=True)
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        warning = (
+            f"Everybody who can reach {host} and knows the token may use it, and plain HTTP hides neither."
         )
+        print(printable(warning), file=sys.stderr, flush=True)
     if not no_open:
         threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
     from gymsolve.runs import runs_folder
@@ -82,12 +86,6 @@ def _bind(host: str, port: int | None) -> socket.socket:
     raise taken from failure
 
 
-def _is_local(host: str) -> bool:
-    return host in ("127.0.0.1", "localhost", "::1")
-
-
 def _open_browser(address: str) -> None:
-    import webbrowser
-
     if not webbrowser.open(address):
-        say("No browser was found here: open the address above in one.", stream=sys.stderr)
+        print("No browser was found here: open the address above in one.", file=sys.stderr, flush=True)

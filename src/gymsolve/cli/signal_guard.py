@@ -1,7 +1,6 @@
-"""Signals that end a command before or beside a training: Ctrl-C, SIGTERM and SIGHUP end it in order.
+"""Ctrl-C, SIGTERM and SIGHUP unwind a command that does not train; `training/stop.py` handles those that do.
 
-Progress bars put the terminal right and processes that were started are ended; with `--json` a program hears
-of it. While a run trains, `training/stop.py` takes over.
+Unwinding restores the terminal and ends the processes that were started; with `--json` an answer is printed.
 """
 
 import os
@@ -21,37 +20,37 @@ _STDOUT = 1
 
 
 class SignalGuard:
-    """Hears the signals of one command and remembers which of them ended it.
+    """Handles the signals of one command and remembers which of them ended it.
 
-    Typer turns every one into the exit code of Ctrl-C. Before the command begins and after its answer there
-    is nothing to put in order, and an exception might come up in the middle of an import or of Python's own
-    end: then a process that is ours `alone` ends on the spot.
+    Typer turns every signal into the exit code of Ctrl-C. Before the command begins and after its answer
+    there is nothing to unwind, and an exception could be raised within an import or while Python shuts down:
+    then a process that is ours `alone` exits at once.
     """
 
     def __init__(self, *, alone: bool, owes: bool) -> None:
         self.number: int | None = None
         self.owes = owes
         """A program still waits for an answer on standard output."""
-        self._alone = self._on_the_spot = alone
-        self._told: int | None = None
+        self._alone = self._at_once = alone
+        self._final_code: int | None = None
 
     def exit_code(self, returned: int = _INTERRUPTED) -> int:
         """The exit code of a command that returned this one."""
         return returned if self.number is None or returned != _INTERRUPTED else 128 + self.number
 
     def begin(self) -> None:
-        """From now on there is something to unwind."""
-        self._on_the_spot = False
+        """From now on, signals unwind the command."""
+        self._at_once = False
 
     def leave_with(self, exit_code: int) -> int:
-        """The answer is given: whatever comes now, this is the exit code."""
-        self._told = exit_code
-        self._on_the_spot = self._alone
+        """The answer is printed: later signals do not change this exit code."""
+        self._final_code = exit_code
+        self._at_once = self._alone
         return exit_code
 
     @contextmanager
     def in_order(self) -> Iterator[None]:
-        """Ctrl-C, SIGTERM and SIGHUP unwind the main thread and end here; what is ignored stays so."""
+        """Ctrl-C, SIGTERM and SIGHUP unwind the main thread up to here; ignored signals stay ignored."""
         before: dict[int, Any] = {}
         if threading.current_thread() is threading.main_thread():
             usual = (signal.SIG_DFL, signal.default_int_handler)
@@ -61,8 +60,8 @@ class SignalGuard:
         try:
             yield
         except KeyboardInterrupt:
-            if (told := self.describe_end(self.exit_code())) is not None:
-                print(told, flush=True)
+            if (answer := self.describe_end(self.exit_code())) is not None:
+                print(answer, flush=True)
         finally:
             if not self._alone:
                 for number, old in before.items():
@@ -70,18 +69,18 @@ class SignalGuard:
 
     def _hear(self, number: int, frame: types.FrameType | None) -> None:
         self.number = self.number or number
-        if self._on_the_spot:
-            self._leave(128 + number if self._told is None else self._told)
+        if self._at_once:
+            self._leave(128 + number if self._final_code is None else self._final_code)
         raise KeyboardInterrupt
 
     def _leave(self, exit_code: int) -> None:
-        told = self.describe_end(exit_code)
+        answer = self.describe_end(exit_code)
         with suppress(OSError):
-            os.write(_STDOUT, b"" if told is None else f"{told}\n".encode())
+            os.write(_STDOUT, b"" if answer is None else f"{answer}\n".encode())
         os._exit(exit_code)
 
     def describe_end(self, exit_code: int) -> str | None:
-        """What a program that still waits for an answer hears of a command that a signal ended."""
+        """The JSON answer of a command that a signal ended; None where no program waits for an answer."""
         words = {128 + number: word for number, word in _WORDS.items()}
         if not self.owes or exit_code not in words:
             return None

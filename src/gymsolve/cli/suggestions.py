@@ -1,7 +1,7 @@
-"""What people type who come from other tools, and the command that means it here.
+"""Suggests our command to people who type commands and options of other tools.
 
-Nothing of it is accepted: one sentence teaches the words of this command line. `translate` is called only
-after a command line was refused.
+Nothing of it is accepted: a sentence names the right command. `translate` is called only after a command line
+was refused.
 """
 
 import re
@@ -65,14 +65,14 @@ _DROPPED = ("verbose", "render", "render_mode", "exp_name", "progress", "progres
 
 @dataclass
 class _Wish:
-    """What a refused command line asks for."""
+    """The request of a refused command line."""
 
     words: list[str] = field(default_factory=list)
     env: str | None = None
     algo: str | None = None
     options: list[str] = field(default_factory=list)
     foreign: bool = False
-    """Was there anything that is said in another way here?"""
+    """The command line has words that are spelled differently here."""
 
 
 def translate(arguments: Sequence[str], commands: Sequence[str], *, missing: bool = False) -> str | None:
@@ -85,15 +85,15 @@ def translate(arguments: Sequence[str], commands: Sequence[str], *, missing: boo
     if first in _SEARCHES:
         return _SEARCH
     command = _MEANT.get(first.lower())
-    known = command is not None or first in commands
-    if not known and not first.startswith("-") and not re.search(r"-v\d+", first):
+    is_command = command is not None or first in commands
+    if not is_command and not first.startswith("-") and not re.search(r"-v\d+", first):
         return None
     target = command or (first if first in commands else "train")
-    wish = _read(given[1:] if known else given)
+    wish = _read(given[1:] if is_command else given)
     if first == "run" and not (wish.env or wish.words):
         target = "runs"
     if first == target and not (wish.foreign or (missing and not wish.options)):
-        return None  # what is wrong has nothing to do with other tools
+        return None  # the mistake has nothing to do with other tools
     words = shlex.join(["gymsolve", *target.split(), *_rest(target, wish)])
     return f"{_on_algorithm(wish.algo)}{'Such as' if missing and first == target else 'Here it is'}: {words}"
 
@@ -136,7 +136,7 @@ def _read(words: Sequence[str]) -> _Wish:
 
 
 def _take(wish: _Wish, word: str, name: str, value: str | None, rest: list[str]) -> None:
-    """Understand one option; its value is `value`, or the next of the words in `rest`."""
+    """Translate one option; its value is `value`, or the next of the words in `rest`."""
 
     def taken() -> str:
         return value if value is not None else rest.pop(0) if rest else "…"
@@ -150,7 +150,7 @@ def _take(wish: _Wish, word: str, name: str, value: str | None, rest: list[str])
         wish.options += _SWITCHES[name]
     elif name in _FLAG:
         wish.options += [_FLAG[name], taken()]
-    elif name == "batch_size":  # a number of steps there, of parts here
+    elif name == "batch_size":  # there a number of steps, here a number of minibatches
         taken()
         wish.options += ["--set", "algo.num_minibatches=…"]
     elif path is not None:
@@ -171,5 +171,5 @@ def _path_of(name: str) -> str | None:
 
     if name in ("seed", "steps", "track"):
         return None  # options of their own
-    known = {path.rsplit(".", 1)[-1]: path for path in reversed(leaf_paths("ppo"))}
-    return OTHER_NAMES.get(name) or known.get(name)
+    paths = {path.rsplit(".", 1)[-1]: path for path in reversed(leaf_paths("ppo"))}
+    return OTHER_NAMES.get(name) or paths.get(name)

@@ -1,16 +1,17 @@
 """`gymsolve check`: examine an environment before training on it."""
 
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from gymsolve.cli.options import Json, Set, overrides
-from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_table, say
+from gymsolve.cli.options import Json, Set
+from gymsolve.cli.printing.output import heading, print_json, print_lines, print_pairs, print_table, say
+from gymsolve.cli.printing.plan import plan_lines
+from gymsolve.recipes import parse_overrides
+from gymsolve.service.environments import check_env
 from gymsolve.text import count, duration, number
-
-if TYPE_CHECKING:
-    from gymsolve.training.planning.plan import Plan
+from gymsolve.training.planning.plan import Plan, plan_run
 
 
 def check(
@@ -19,83 +20,75 @@ def check(
     json: Json = False,
 ) -> int:
     """Examine an environment: spaces, seeds, speed, what policies that know nothing earn, problems."""
-    changes = overrides(set_)
-    from gymsolve.service.environments import check_env
-    from gymsolve.training.planning.plan import plan_run
-
-    plan = plan_run(env, changes)
-    told = check_env(plan).to_json()
+    plan = plan_run(env, parse_overrides(set_ or ()))
+    facts = check_env(plan).to_json()
     if json:
-        print_json(told)
+        print_json(facts)
     else:
-        given = "".join(f" --set {quote(one)}" for one in set_ or ())
-        _tell(told, plan, f"gymsolve train {told['name']}{given}")
-    return 1 if told["problems"] else 0
+        options = "".join(f" --set {quote(change)}" for change in set_ or ())
+        _print_facts(facts, plan, f"gymsolve train {facts['name']}{options}")
+    return 1 if facts["problems"] else 0
 
 
-def _tell(told: dict[str, Any], plan: "Plan", next_command: str) -> None:
-    from gymsolve.cli.printing.plan import plan_lines
-
-    say(told["name"])
-    print_pairs(_facts(told))
-    if told["census"]:
+def _print_facts(facts: dict[str, Any], plan: Plan, next_command: str) -> None:
+    say(facts["name"])
+    print_pairs(_pairs(facts))
+    if facts["census"]:
         heading("Under policies that know nothing")
         headers = ("policy", "episodes", "mean return", "mean length", "terminated", "truncated", "rewards")
-        print_table(headers, [_census(one) for one in told["census"]], right=headers[1:])
-    for title, lines in (("Notes", told["notes"]), ("Cautions", told["cautions"])):
-        if lines:
-            heading(title)
-            say("\n".join(f"  {line}" for line in lines))
+        print_table(headers, [_census_row(policy) for policy in facts["census"]], right=headers[1:])
+    print_lines("Notes", facts["notes"])
+    print_lines("Cautions", facts["cautions"])
     heading("Suggested settings")
     say("\n".join(plan_lines(plan)[1:]))
     say(f"  start with: {next_command}")
-    heading("Problems" if told["problems"] else "No problems found.")
-    for problem in told["problems"]:
-        say(f"  {problem}")
+    if not facts["problems"]:
+        heading("No problems found.")
+    print_lines("Problems", facts["problems"])
 
 
-def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
-    spec, seeds = told["spec"], told["determinism"]
-    speeds = ", ".join(f"{name} {count(fps)}" for name, fps in told["steps_per_second"].items())
-    facts = [
-        *((f"observation {name}", _entry(entry)) for name, entry in spec["obs"].items()),
-        ("action", _entry(spec["action"])),
+def _pairs(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    spec, seeds = facts["spec"], facts["determinism"]
+    threshold = spec["reward_threshold"] if facts["solved_at"] is None else facts["solved_at"]
+    speeds = ", ".join(f"{name} {count(fps)}" for name, fps in facts["steps_per_second"].items())
+    pairs = [
+        *((f"observation {name}", _describe_space(space)) for name, space in spec["obs"].items()),
+        ("action", _describe_space(spec["action"])),
         ("action masks", "yes" if spec["masked"] else "no"),
-        ("threshold", number(spec["reward_threshold"] if told["solved_at"] is None else told["solved_at"])),
+        ("threshold", number(threshold)),
         ("time limit", f"{spec['max_episode_steps']} steps" if spec["max_episode_steps"] else "none known"),
     ]
     if spec["components"]:
-        facts.append(("reward made of", ", ".join(spec["components"])))
-    if told["offers"]:
-        facts.append(("numbers in info", f"{', '.join(told['offers'])} (may become reward_components)"))
+        pairs.append(("reward made of", ", ".join(spec["components"])))
+    if facts["offers"]:
+        pairs.append(("numbers in info", f"{', '.join(facts['offers'])} (may become reward_components)"))
     if seeds is not None:
-        facts.append(("same seed", "same trajectory" if seeds["seed_reproduces"] else "another trajectory"))
-        facts.append(
-            ("other seeds", "same trajectory" if seeds["copies_identical"] else "other trajectories")
-        )
-    if told["step_seconds"] is not None:
-        facts.append(("one step", f"{1e6 * told['step_seconds']:,.0f} µs"))
-    if told["reset_seconds"] is not None:
-        facts.append(("one reset", f"{1e6 * told['reset_seconds']:,.0f} µs"))
-    facts.append(("steps per second", f"{speeds} (this recipe uses {told['backend']})"))
-    if told["seconds_of_stepping"] is not None:
-        least = duration(told["seconds_of_stepping"])
-        facts.append(("budget", f"{count(told['steps'])} steps: {least} of stepping, learning comes on top"))
-    return facts
+        pairs.append(("same seed", "same trajectory" if seeds["seed_reproduces"] else "another trajectory"))
+        other = "same trajectory" if seeds["copies_identical"] else "other trajectories"
+        pairs.append(("other seeds", other))
+    for name, seconds in (("one step", facts["step_seconds"]), ("one reset", facts["reset_seconds"])):
+        if seconds is not None:
+            pairs.append((name, f"{1e6 * seconds:,.0f} µs"))
+    pairs.append(("steps per second", f"{speeds} (this recipe uses {facts['backend']})"))
+    if facts["seconds_of_stepping"] is not None:
+        least = duration(facts["seconds_of_stepping"])
+        pairs.append(("budget", f"{count(facts['steps'])} steps: {least} of stepping, learning comes on top"))
+    return pairs
 
 
-def _entry(entry: dict[str, Any]) -> str:
-    told = f"{entry['kind']} {tuple(entry['shape'])} {entry['dtype']}"
-    return f"{told}, choices {list(entry['nvec'])}" if entry["nvec"] else told
+def _describe_space(space: dict[str, Any]) -> str:
+    choices = f", choices {list(space['nvec'])}" if space["nvec"] else ""
+    return f"{space['kind']} {tuple(space['shape'])} {space['dtype']}{choices}"
 
 
-def _census(one: dict[str, Any]) -> tuple[str, ...]:
+def _census_row(policy: dict[str, Any]) -> tuple[str, ...]:
+    rewards = f"{number(policy['min_reward'])} to {number(policy['max_reward'])}"
     return (
-        one["policy"],
-        count(one["episodes"]),
-        number(one["mean_return"]),
-        number(one["mean_length"]),
-        count(one["terminated"]),
-        count(one["truncated"]),
-        f"{number(one['min_reward'])} to {number(one['max_reward'])}, {one['nonzero_rewards']:.0%} not 0",
+        policy["policy"],
+        count(policy["episodes"]),
+        number(policy["mean_return"]),
+        number(policy["mean_length"]),
+        count(policy["terminated"]),
+        count(policy["truncated"]),
+        f"{rewards}, {policy['nonzero_rewards']:.0%} not 0",
     )

@@ -7,10 +7,11 @@ import typer
 
 from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.printing.output import print_json, print_pairs, print_table, say
+from gymsolve.service import demos
 from gymsolve.text import number, plural
 
 
-def list_them(
+def list_episodes(
     env: Annotated[
         str | None, typer.Argument(metavar="[ENV]", help="Only episodes of this environment.")
     ] = None,
@@ -18,26 +19,24 @@ def list_them(
     json: Json = False,
 ) -> None:
     """List the episodes that people played and recorded."""
-    from gymsolve.service.demos import list_all
-
-    found = list_all(env, runs_dir=runs_dir)
+    episodes = demos.list_all(env, runs_dir=runs_dir)
     if json:
-        print_json(found)
-    elif not found:
+        print_json(episodes)
+    elif not episodes:
         say("No recorded episodes. Play with `gymsolve play ENV`, and turn on Record.")
     else:
         rows = [
-            [
-                one["name"],
-                one["env_id"] or "?",
-                number(one["return"] or 0.0),
-                str(one["length"] or 0),
-                str(one["by_person"] or 0),
-                one["end"] or "?",
-            ]
-            for one in found
+            (
+                episode["name"],
+                episode["env_id"] or "?",
+                number(episode["return"] or 0.0),
+                str(episode["length"] or 0),
+                str(episode["by_person"] or 0),
+                episode["end"] or "?",
+            )
+            for episode in episodes
         ]
-        print_table(["episode", "environment", "return", "steps", "by people", "end"], rows)
+        print_table(("episode", "environment", "return", "steps", "by people", "end"), rows)
 
 
 def show(
@@ -46,22 +45,16 @@ def show(
     json: Json = False,
 ) -> None:
     """Tell one episode: how it ended, and who acted."""
-    from gymsolve.service.demos import show as tell
-
-    told = tell(name, runs_dir=runs_dir)
+    demo = demos.show(name, runs_dir=runs_dir)
     if json:
-        print_json(told.to_json())
+        print_json(demo.to_json())
         return
-    acted = ", ".join(f"{who} {plural(count, 'step')}" for who, count in told.acted.items())
-    against = "" if told.against_policy is None else f" ({told.against_policy} against the policy's choice)"
-    print_pairs(
-        [
-            ("file", told.path),
-            ("environment", told.env_id or "?"),
-            ("return", f"{number(told.total_return)} in {plural(told.length, 'step')}, {told.end}"),
-            ("acted", acted + against),
-        ]
-    )
+    acted = ", ".join(f"{who} {plural(count, 'step')}" for who, count in demo.acted.items())
+    if demo.against_policy is not None:
+        acted += f" ({demo.against_policy} against the policy's choice)"
+    result = f"{number(demo.total_return)} in {plural(demo.length, 'step')}, {demo.end}"
+    pairs = (("file", demo.path), ("environment", demo.env_id or "?"), ("return", result), ("acted", acted))
+    print_pairs(pairs)
 
 
 def export(
@@ -80,11 +73,9 @@ def export(
     json: Json = False,
 ) -> None:
     """Export episodes as a Minari dataset, to pre-train from."""
-    from gymsolve.service.demos import export as make
-
-    made = make(names or [], name, out=out, runs_dir=runs_dir)
+    dataset = demos.export(names or [], name, out=out, runs_dir=runs_dir)
     if json:
-        print_json(made.to_json())
+        print_json(dataset.to_json())
     else:
-        told = f"{plural(made.episodes, 'episode')} of {made.env_id}, {plural(made.steps, 'step')}"
-        print_pairs([("dataset", made.name), ("holds", told), ("folder", made.path)])
+        holds = f"{plural(dataset.episodes, 'episode')} of {dataset.env_id}, {plural(dataset.steps, 'step')}"
+        print_pairs([("dataset", dataset.name), ("holds", holds), ("folder", dataset.path)])

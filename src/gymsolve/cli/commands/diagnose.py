@@ -1,15 +1,14 @@
 """`gymsolve diagnose`: why does it not learn?"""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gymsolve.cli.options import Json, RunsDir
-from gymsolve.cli.printing.output import heading, print_json, say
+from gymsolve.cli.printing.alerts import alert_paragraph
+from gymsolve.cli.printing.output import heading, print_json, print_lines, say
+from gymsolve.doctor.diagnose_run import Findings, diagnose_path
 from gymsolve.text import count, plural, setting
-
-if TYPE_CHECKING:
-    from gymsolve.doctor.diagnose_run import Findings
 
 _SHOWN = (
     "seed",
@@ -24,7 +23,7 @@ _SHOWN = (
     "clip_range",
     "ent_coef",
 )
-"""Settings of others that are printed; `--json` has all that a log keeps."""
+"""Settings of other libraries that are printed; `--json` has all that a log keeps."""
 
 
 def diagnose(
@@ -40,56 +39,42 @@ def diagnose(
     json: Json = False,
 ) -> None:
     """Say what went wrong in a training, with evidence, likely cause and remedy; one root cause first."""
-    from gymsolve.doctor.diagnose_run import diagnose_path
-
-    told = diagnose_path(run, runs_dir)
+    findings = diagnose_path(run, runs_dir)
     if json:
-        print_json(told.to_json())
+        print_json(findings.to_json())
         return
-    say(f"{told.run}  {told.env_id or ''}".rstrip())
-    say(f"{told.log} log, {plural(told.records, 'record')}, {count(told.env_steps)} steps")
-    shown = [f"{name}={setting(told.settings[name])}" for name in _SHOWN if name in told.settings]
-    if shown:
-        say(f"its settings: {', '.join(shown)}")
-    if told.lint:
-        heading("Settings that rarely work")
-        say("\n".join(f"  {line}" for line in told.lint))
-    _print_findings(told)
-    _print_rest(told)
+    say(f"{findings.run}  {findings.env_id or ''}".rstrip())
+    say(f"{findings.log} log, {plural(findings.records, 'record')}, {count(findings.env_steps)} steps")
+    settings = [f"{name}={setting(findings.settings[name])}" for name in _SHOWN if name in findings.settings]
+    if settings:
+        say(f"its settings: {', '.join(settings)}")
+    print_lines("Settings that rarely work", findings.lint)
+    _print_causes(findings)
+    print_lines("Could not be read", findings.problems)
+    unchecked = [f"{name}: {reason}" for name, reason in findings.not_checked.items()]
+    print_lines(f"Could not be checked: {len(unchecked)}", unchecked)
+    silent = "did not fire" if findings.roots else "did not fire, which is not to say that all is well"
+    heading(f"These {plural(len(findings.not_fired), 'check')} {silent}:")
+    say("  " + ", ".join(findings.not_fired))
 
 
-def _print_findings(told: "Findings") -> None:
-    from gymsolve.cli.printing.alerts import alert_paragraph
-
-    if not told.roots:
-        say(f"\nNothing was found: none of {plural(len(told.not_fired), 'check')} fired.")
-    for index, alert in enumerate(told.roots):
-        heading(_heading(told, index))
-        follows = [one for one in told.consequences if one.because == alert.id]
-        say("\n".join(alert_paragraph(alert.to_json(), [one.to_json() for one in follows])))
-        if index == 0 and alert.changes and alert.severity != "info" and told.log == "gymsolve":
-            say(f"  try it    gymsolve fix {told.run}")
+def _print_causes(findings: Findings) -> None:
+    if not findings.roots:
+        say(f"\nNothing was found: none of {plural(len(findings.not_fired), 'check')} fired.")
+    for index, cause in enumerate(findings.roots):
+        heading(_heading(findings, index))
+        follows = [alert for alert in findings.consequences if alert.because == cause.id]
+        say("\n".join(alert_paragraph(cause.to_json(), [alert.to_json() for alert in follows])))
+        if index == 0 and cause.changes and cause.severity != "info" and findings.log == "gymsolve":
+            say(f"  try it    gymsolve fix {findings.run}")
         if follows:
-            say("  explains  " + "; ".join(f"{one.title} [{one.id}]" for one in follows))
+            say("  explains  " + "; ".join(f"{alert.title} [{alert.id}]" for alert in follows))
 
 
-def _heading(told: "Findings", index: int) -> str:
-    """What ended a run is certain; what else was wrong with it is not."""
-    if told.roots[index].ended:
+def _heading(findings: Findings, index: int) -> str:
+    """The cause of a run's end is certain; any other cause is only likely."""
+    if findings.roots[index].ended:
         return "What ended the run"
-    if told.roots[index].severity == "info":
-        return "What costs time" if index == 0 else "Also"
-    return "Most likely root cause" if index == 0 else "Also"
-
-
-def _print_rest(told: "Findings") -> None:
-    if told.problems:
-        heading("Could not be read")
-        say("\n".join(f"  {line}" for line in told.problems))
-    if told.not_checked:
-        heading(f"Could not be checked: {len(told.not_checked)}")
-        for name, reason in told.not_checked.items():
-            say(f"  {name}: {reason}")
-    fired = "did not fire" if told.roots else "did not fire, which is not to say that all is well"
-    heading(f"These {plural(len(told.not_fired), 'check')} {fired}:")
-    say("  " + ", ".join(told.not_fired))
+    if index:
+        return "Also"
+    return "What costs time" if findings.roots[index].severity == "info" else "Most likely root cause"

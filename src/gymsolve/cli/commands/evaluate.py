@@ -1,15 +1,14 @@
 """`gymsolve eval`: play whole episodes with a trained policy."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from gymsolve.cli.live.progress import show_progress
 from gymsolve.cli.options import Json, PolicyRef, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import print_json, print_pairs, say
+from gymsolve.service.evaluation import Evaluation, describe_evaluation
 from gymsolve.text import count, number, score
-
-if TYPE_CHECKING:
-    from gymsolve.service.evaluation import Evaluation
 
 _SEEDS = {
     "fresh": "fresh ones, not those that chose the checkpoint (--run-seeds plays those)",
@@ -63,52 +62,52 @@ def evaluate(
 ) -> None:
     """Play whole, fresh episodes with a trained policy and report their raw returns."""
     from gymsolve.apps.loaded_policy import evaluate_run
-    from gymsolve.cli.live.progress import show_progress
-    from gymsolve.service.evaluation import describe_evaluation
 
     trust = trusts(run, runs_dir, trust=trust, json=json)
     likeliest = None if stochastic is None else not stochastic
     how: dict[str, Any] = {"seed": seed, "deterministic": likeliest, "run_seeds": run_seeds}
-    asked = how | {"episodes": episodes, "steps": steps, "runs_dir": runs_dir, "trust": trust}
-    played = []
+    options = how | {"episodes": episodes, "steps": steps, "runs_dir": runs_dir, "trust": trust}
+    results = []
     for wrapped in (False, True) if as_trained else (False,):
-        with show_progress("evaluating", "episodes" if steps is None else "steps") as tell:
-            played.append(evaluate_run(run, as_trained=wrapped, on_step=tell, **asked))
-    (result, loaded), again = played[0], [one for one, _ in played[1:]]
-    told = describe_evaluation(result, loaded, *again, **how)
+        with show_progress("evaluating", "episodes" if steps is None else "steps") as on_step:
+            result, policy = evaluate_run(run, as_trained=wrapped, on_step=on_step, **options)
+            results.append(result)
+    evaluation = describe_evaluation(results[0], policy, *results[1:], **how)
     if json:
-        print_json(told.to_json())
+        print_json(evaluation.to_json())
     else:
-        tasks, stages = max(1, len(loaded.config.env.tasks)), loaded.config.curriculum.names
-        _tell(told, episodes * tasks if steps is None else None, stages[-1] if stages else None)
+        tasks, stages = max(1, len(policy.config.env.tasks)), policy.config.curriculum.names
+        wanted = episodes * tasks if steps is None else None
+        _print_evaluation(evaluation, wanted, stages[-1] if stages else None)
 
 
-def _tell(told: "Evaluation", asked: int | None, goal: str | None) -> None:
-    """`goal` is the stage of a curriculum that it is all about."""
-    say(f"{told.run}@{told.checkpoint}")
-    of = "" if asked is None else f"of {asked}: "
-    short = "" if told.complete else f" ({of}{_why_short(told)})"
+def _print_evaluation(evaluation: Evaluation, wanted: int | None, goal: str | None) -> None:
+    """`wanted` is the number of episodes asked for, `goal` the last stage of a curriculum."""
+    say(f"{evaluation.run}@{evaluation.checkpoint}")
+    of = "" if wanted is None else f"of {wanted}: "
+    short = "" if evaluation.complete else f" ({of}{_why_short(evaluation)})"
     about = "" if goal is None else f" in {goal}, the last stage, as are the figures below"
-    rows = [("mean return", score(told.mean_reward, told.std_reward) + about)]
-    rows += [(f"  {name}", number(mean)) for name, mean in (told.tasks or {}).items()]
-    if told.success_rate is not None:
-        rows.append(("success", f"{told.success_rate:.0%}"))
-    rows.append(("threshold", _judged(told)))
-    if told.episodes:
-        rows.append(("range", f"{number(told.min_reward)} to {number(told.max_reward)}"))
-        rows.append(("mean length", number(told.mean_ep_length)))
-        rows.append(("per step", number(told.reward_per_step)))
+    rows = [("mean return", score(evaluation.mean_reward, evaluation.std_reward) + about)]
+    rows += [(f"  {name}", number(mean)) for name, mean in (evaluation.tasks or {}).items()]
+    if evaluation.success_rate is not None:
+        rows.append(("success", f"{evaluation.success_rate:.0%}"))
+    rows.append(("threshold", _threshold(evaluation)))
+    if evaluation.episodes:
+        rows.append(("range", f"{number(evaluation.min_reward)} to {number(evaluation.max_reward)}"))
+        rows.append(("mean length", number(evaluation.mean_ep_length)))
+        rows.append(("per step", number(evaluation.reward_per_step)))
+    tasks = ", of all tasks" if evaluation.tasks else ""
     rows += [
-        ("episodes", f"{told.episodes}{short}, {_steps(told)}" + (", of all tasks" if told.tasks else "")),
-        ("seeds", _SEEDS[told.seeds]),
-        ("trained for", f"{count(told.env_steps)} steps"),
+        ("episodes", f"{evaluation.episodes}{short}, {_steps(evaluation)}{tasks}"),
+        ("seeds", _SEEDS[evaluation.seeds]),
+        ("trained for", f"{count(evaluation.env_steps)} steps"),
     ]
-    print_pairs(rows + _wrappers(told))
+    print_pairs(rows + _wrappers(evaluation))
 
 
-def _wrappers(told: "Evaluation") -> list[tuple[str, str]]:
-    """What wrappers of training alone change."""
-    names, with_them = ", ".join(told.training_only), told.as_trained
+def _wrappers(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """The effect of wrappers that only training has."""
+    names, with_them = ", ".join(evaluation.training_only), evaluation.as_trained
     if with_them is None:
         return [("left out", f"{names} of training (--as-trained plays with it too)")] if names else []
     figures = [f"mean return {score(with_them.mean_reward, with_them.std_reward)}"]
@@ -116,33 +115,33 @@ def _wrappers(told: "Evaluation") -> list[tuple[str, str]]:
         figures.append(f"success {with_them.success_rate:.0%}")
     short = "" if with_them.complete else f" of {with_them.episodes} episodes: a cap or faults cut it"
     rows = [("as trained", f"{', '.join(figures)}{short} (with {names or 'the same wrappers'})")]
-    if told.repeated_share is not None and with_them.repeated_share is not None:
-        again = f"{told.repeated_share:.0%} of choices, {with_them.repeated_share:.0%} as trained"
+    if evaluation.repeated_share is not None and with_them.repeated_share is not None:
+        again = f"{evaluation.repeated_share:.0%} of choices, {with_them.repeated_share:.0%} as trained"
         rows.append(("same again", again))
     return rows
 
 
-def _steps(told: "Evaluation") -> str:
-    """Steps of the episodes; where they are not all that was asked for, also those that led to no end."""
-    if told.complete:
-        return f"{count(told.played_steps)} steps"
-    if not told.episodes:
-        return f"{count(told.taken_steps)} steps without an end"
-    return f"{count(told.played_steps)} steps of {count(told.taken_steps)} taken"
+def _steps(evaluation: Evaluation) -> str:
+    """Steps of whole episodes; in a cut evaluation also those of episodes that did not end."""
+    if evaluation.complete:
+        return f"{count(evaluation.played_steps)} steps"
+    if not evaluation.episodes:
+        return f"{count(evaluation.taken_steps)} steps without an end"
+    return f"{count(evaluation.played_steps)} steps of {count(evaluation.taken_steps)} taken"
 
 
-def _why_short(told: "Evaluation") -> str:
-    if told.faults:
-        return f"{len(told.faults)} faults cut the others; {told.faults[-1]}"
-    return f"{told.cut_by} ended it"
+def _why_short(evaluation: Evaluation) -> str:
+    if evaluation.faults:
+        return f"{len(evaluation.faults)} faults cut the others; {evaluation.faults[-1]}"
+    return f"{evaluation.cut_by} ended it"
 
 
-def _judged(told: "Evaluation") -> str:
+def _threshold(evaluation: Evaluation) -> str:
     """The threshold, and whether these episodes reach it; a cut evaluation decides nothing."""
-    if told.threshold is None:
+    if evaluation.threshold is None:
         return "none known"
-    needed = number(told.threshold)
-    if told.solved_by == "success_rate":
-        needed = f"{told.threshold:.0%} of successes"
-    verdict = {True: "reached", False: "not reached", None: "undecided"}[told.reached]
+    needed = number(evaluation.threshold)
+    if evaluation.solved_by == "success_rate":
+        needed = f"{evaluation.threshold:.0%} of successes"
+    verdict = {True: "reached", False: "not reached", None: "undecided"}[evaluation.reached]
     return f"{needed}, {verdict}"

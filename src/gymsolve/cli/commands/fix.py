@@ -1,18 +1,21 @@
 """`gymsolve fix`: try the remedy of an alert beside the original settings, and say whether it helped."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, say
+from gymsolve.cli.printing.verdict import steps_of_budget
+from gymsolve.doctor.fix import FixPlan, plan_fix
+from gymsolve.errors import UsageError
+from gymsolve.jobs.trials import KeptPromise, SideResult, Trial, TriedFix, try_fix
+from gymsolve.metrics.wording import remedy_text
+from gymsolve.runs.run import Run
+from gymsolve.settings.schedules import parse_amount
 from gymsolve.text import count, number, plural, score, size
-
-if TYPE_CHECKING:
-    from gymsolve.doctor.fix import FixPlan
-    from gymsolve.jobs.trials import KeptPromise, SideResult, Trial, TriedFix
-    from gymsolve.runs.run import Run
+from gymsolve.training.stop import EXIT_CODES, EndAtOnceError
 
 _NOTHING = "stopped before there was anything to compare; nothing was recorded"
 _WORDS = {"helped": "The remedy helped", "hurt": "The remedy hurt", "unclear": "No clear difference"}
@@ -48,21 +51,16 @@ def fix(
     json: Json = False,
 ) -> int:
     """Try the remedy of an alert: train with and without it from the last healthy checkpoint, and compare."""
-    from gymsolve.doctor.fix import plan_fix
-
     plan = plan_fix(run, alert, steps=_amount(steps), seeds=seeds, max_seconds=max_seconds, runs_dir=runs_dir)
     if plan.obstacle is not None or dry_run:
         if json:
             print_json(plan.answer().to_json())
         else:
-            _tell_plan(plan)
+            _print_plan(plan)
         return 0
     if not (quiet or json):
-        _tell_plan(plan)
+        _print_plan(plan)
     trust = trusts(str(plan.run.path), runs_dir, trust=trust, json=json)
-    from gymsolve.jobs.trials import try_fix
-    from gymsolve.training.stop import EXIT_CODES, EndAtOnceError
-
     stream = sys.stderr if json else sys.stdout
     try:
         tried = try_fix(
@@ -80,14 +78,11 @@ def fix(
     if json:
         print_json(tried.to_json())
     else:
-        _tell_result(tried, plan.run)
+        _print_result(tried, plan.run)
     return 0
 
 
 def _amount(text: str | None) -> int | None:
-    from gymsolve.errors import UsageError
-    from gymsolve.settings.schedules import parse_amount
-
     if text is None:
         return None
     try:
@@ -98,14 +93,12 @@ def _amount(text: str | None) -> int | None:
         raise UsageError(f"{error}.", where="--steps") from error
 
 
-def _trial_line(trial: "Trial") -> str:
+def _trial_line(trial: Trial) -> str:
     result = "crashed" if trial.status == "crashed" else f"return {number(trial.reward)}"
     return f"  {trial.side:<8}  seed {trial.seed}  {result}  {trial.run}"
 
 
-def _tell_plan(plan: "FixPlan") -> None:
-    from gymsolve.metrics.wording import remedy_text
-
+def _print_plan(plan: FixPlan) -> None:
     say(plan.run.id)
     if plan.obstacle is not None or plan.alert is None:
         say(f"nothing to try: {plan.obstacle}")
@@ -114,7 +107,7 @@ def _tell_plan(plan: "FixPlan") -> None:
     trials = plural(2 * len(plan.seeds), "trial")
     rows = [
         ("alert", f"{plan.alert.id}: {plan.alert.title}, since step {count(plan.alert.onset)}"),
-        ("remedy", remedy_text({"changes": [vars(one) for one in plan.changes]}).removeprefix("try ")),
+        ("remedy", remedy_text({"changes": [vars(change) for change in plan.changes]}).removeprefix("try ")),
         ("expect", plan.alert.effect or "–"),
         ("from", f"{begin}, {trials} of {count(plan.steps)} steps, seeds {', '.join(map(str, plan.seeds))}"),
         *(("note", note) for note in plan.notes),
@@ -122,9 +115,7 @@ def _tell_plan(plan: "FixPlan") -> None:
     print_pairs(rows)
 
 
-def _tell_result(tried: "TriedFix", run: "Run") -> None:
-    from gymsolve.cli.printing.verdict import steps_of_budget
-
+def _print_result(tried: TriedFix, run: Run) -> None:
     seeds = len(tried.seeds)
     heading(_WORDS[tried.verdict])
     rows = [("original", _side(tried.original, seeds)), ("changed", _side(tried.changed, seeds))]
@@ -134,17 +125,18 @@ def _tell_result(tried: "TriedFix", run: "Run") -> None:
     if tried.verdict == "helped":
         spent = steps_of_budget(run, int(tried.checkpoint or 0) + tried.steps)
         more = "" if spent < run.info()["steps"] else f" --steps {size(2 * spent)}"
-        best = max((one for one in tried.trials if one.side == "changed"), key=lambda one: one.rank)
+        changed = [trial for trial in tried.trials if trial.side == "changed"]
+        best = max(changed, key=lambda trial: trial.rank)
         say(f"go on with it: gymsolve resume {best.run}{more}")
 
 
-def _side(side: "SideResult", seeds: int) -> str:
-    told = f"mean return {score(side.mean_reward, side.spread)} over {plural(seeds, 'seed')}"
-    told += f", the alert came in {side.fired} of {seeds}"
-    return told + (f", {side.crashed} crashed" if side.crashed else "")
+def _side(side: SideResult, seeds: int) -> str:
+    returns = f"mean return {score(side.mean_reward, side.spread)} over {plural(seeds, 'seed')}"
+    crashed = f", {side.crashed} crashed" if side.crashed else ""
+    return f"{returns}, the alert came in {side.fired} of {seeds}{crashed}"
 
 
-def _kept(promise: "KeptPromise", effect: str) -> str:
+def _kept(promise: KeptPromise, effect: str) -> str:
     before, after = number(promise.original), number(promise.changed)
     values = f"{promise.metric} {before} with the original settings, {after} with the changed ones"
     if promise.kept is None or not promise.of:
@@ -152,12 +144,12 @@ def _kept(promise: "KeptPromise", effect: str) -> str:
     return f"{effect}: so on {promise.kept} of {plural(promise.of, 'seed')} ({values})"
 
 
-def _certainty(tried: "TriedFix") -> str:
+def _certainty(tried: TriedFix) -> str:
     seeds = len(tried.seeds)
+    if tried.chance is None and seeds == 1:
+        return "one seed cannot tell; try --seeds 4"
     if tried.chance is None:
-        return (
-            "one seed cannot tell; try --seeds 4" if seeds == 1 else "the seeds overlap or differ too little"
-        )
+        return "the seeds overlap or differ too little"
     return (
         f"every seed of one side beats every seed of the other; with {plural(seeds, 'seed')} "
         f"chance alone does that 1 time in {number(1 / tried.chance)}"

@@ -1,19 +1,17 @@
 """`gymsolve log`: the logbook of a runs folder."""
 
 import getpass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.printing.output import print_json, say
 from gymsolve.cli.printing.run_details import print_entry
-
-if TYPE_CHECKING:
-    pass
+from gymsolve.service.logbook import add_entry, read_logbook
 
 
-def list_them(
+def list_entries(
     query: Annotated[
         list[str] | None,
         typer.Argument(metavar="[QUERY]", help="Words of an entry, or verdict:refuted, run:PART-OF-ID."),
@@ -23,20 +21,18 @@ def list_them(
     json: Json = False,
 ) -> None:
     """List entries, newest first; `gymsolve log` alone does it too."""
-    from gymsolve.service.logbook import read_logbook
-
-    found = read_logbook(" ".join(query or ()), limit, runs_dir)
+    logbook = read_logbook(" ".join(query or ()), limit, runs_dir)
     if json:
-        print_json(found.to_json())
+        print_json(logbook.to_json())
         return
-    for entry in found.entries:
+    for entry in logbook.entries:
         print_entry(entry)
-    if not found.entries:
+    if not logbook.entries:
         fitting = f" fits '{' '.join(query)}'" if query else " yet"
         say(f"No entry{fitting}. Write one with: gymsolve log add TEXT --run @last")
-    elif found.total > len(found.entries):
-        say(f"{found.total - len(found.entries)} older ones are not shown; --limit shows more.")
-    for problem in found.problems:
+    elif logbook.total > len(logbook.entries):
+        say(f"{logbook.total - len(logbook.entries)} older ones are not shown; --limit shows more.")
+    for problem in logbook.problems:
         say(f"note: {problem}")
 
 
@@ -56,8 +52,6 @@ def add(
     json: Json = False,
 ) -> None:
     """Append an entry: hypothesis, change, result, verdict, or a plain note."""
-    from gymsolve.service.logbook import add_entry
-
     entry = add_entry(
         by=by or _user(),
         note=note,

@@ -1,17 +1,24 @@
-"""`gymsolve mcp`: the same powers for coding agents."""
+"""`gymsolve mcp`: serve coding agents, and write the configuration of their clients."""
 
 import os
 import secrets
+import socket
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from gymsolve.cli.lazy_commands import new_app
 from gymsolve.cli.options import RunsDir
 from gymsolve.cli.printing.output import is_terminal, say
 from gymsolve.errors import MissingExtraError, UsageError
+from gymsolve.mcp.install import plan_installation
+from gymsolve.mcp.prompts import read_text
+from gymsolve.runs import runs_folder
 from gymsolve.runs.files import os_sentence
+from gymsolve.service.agent_limits import Home, Limits
+from gymsolve.settings.schedules import parse_amount
 
 MaxSteps = Annotated[
     str | None,
@@ -58,9 +65,6 @@ def serve(
         if error.name is None or error.name.partition(".")[0] not in ("mcp", "anyio"):
             raise
         raise MissingExtraError.of("mcp", "mcp") from error
-    from gymsolve.runs import runs_folder
-    from gymsolve.service.agent_limits import Home, Limits
-
     _enter(folder)
     limits = Limits(read_steps(max_steps), max_hours, max_runs, max_disk, read_only)
     home = Home(str(runs_folder(runs_dir).absolute()), limits, by)
@@ -85,9 +89,6 @@ def install(
     runs_dir: RunsDir = None,
 ) -> int:
     """Print or write a client's configuration; what is there stays, and a copy is kept."""
-    from gymsolve.mcp.install import plan_installation
-    from gymsolve.runs import runs_folder
-
     places = {"--folder": Path.cwd(), "--runs-dir": runs_folder(runs_dir).absolute()}
     planned = plan_installation(client, [word for name, path in places.items() for word in (name, str(path))])
     if not planned.changes:
@@ -106,19 +107,17 @@ def install(
 
 def skill() -> None:
     """Print a skill file for agents that use gymsolve from a shell."""
-    from gymsolve.mcp.prompts import read_text
-
     say(read_text("skill"))
 
 
 def _enter(folder: Path | None) -> None:
-    """Hosts start servers in folders of their own."""
+    """Work in this folder: the programs of agents start servers in folders of their own."""
     if folder is None:
         return
     try:
         os.chdir(folder)
     except OSError as error:
-        raise UsageError(f"{os_sentence(error)}", where="--folder") from error
+        raise UsageError(str(os_sentence(error)), where="--folder") from error
 
 
 def _agreed(path: str) -> bool:
@@ -131,8 +130,6 @@ def read_steps(given: str | None) -> int | None:
     """`--max-steps`: a number such as 10M."""
     if given is None:
         return None
-    from gymsolve.settings.schedules import parse_amount
-
     try:
         amount = parse_amount(given)
     except ValueError as error:
@@ -145,12 +142,17 @@ def read_steps(given: str | None) -> int | None:
 
 
 def _require_free(port: int) -> None:
-    import socket
-
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            told = f"port {port} is taken: {(error.strerror or str(error)).lower()}."
-            raise UsageError(told, where="--port", hint="Choose another one.") from error
+            reason = (error.strerror or str(error)).lower()
+            raise UsageError(
+                f"port {port} is taken: {reason}.", where="--port", hint="Choose another one."
+            ) from error
+
+
+app = new_app(add_completion=False, invoke_without_command=True, callback=serve)
+app.command("install")(install)
+app.command("skill")(skill)

@@ -7,10 +7,17 @@ from typing import Annotated, Literal
 
 import typer
 
+from gymsolve.apps.serve import GoneError
 from gymsolve.cli.commands.web import Host, NoOpen, Port, Token
+from gymsolve.cli.live.terminal_play import Terminal
 from gymsolve.cli.options import RunsDir, Trust, trusts
 from gymsolve.cli.serving import open_page
 from gymsolve.errors import UnknownRunError, UsageError
+from gymsolve.recipes import has_recipe, split_name
+from gymsolve.runs import runs_folder
+from gymsolve.runs.checkpoints import list_checkpoints
+from gymsolve.runs.refs import find_run, split_ref
+from gymsolve.runs.trust import buildable_settings
 
 
 def play(
@@ -63,16 +70,13 @@ def play(
 
 
 def _play_here(query: dict[str, str], runs_dir: Path | None) -> None:
-    """Play in this terminal, until the episodes are played or somebody ends it."""
+    """Play in this terminal until the episodes are played or somebody ends the session."""
     if not query or "against" in query:
         what = "that needs pictures" if query else "name what to play"
         raise UsageError(
             f"{what}.", where="--no-browser", hint="Such as: gymsolve play FrozenLake-v1 --no-browser"
         )
     from gymsolve.apps.play.person import serve
-    from gymsolve.apps.serve import GoneError
-    from gymsolve.cli.live.terminal_play import Terminal
-    from gymsolve.runs import runs_folder
 
     yourself = query.get("mode", "policy" if "run" in query else "you") == "you"
     request = {**query, "runs_dir": str(runs_folder(runs_dir).absolute()), "text": True}
@@ -82,31 +86,26 @@ def _play_here(query: dict[str, str], runs_dir: Path | None) -> None:
 
 
 def _opponents(what: str, against: list[str], trust: bool, runs_dir: Path | None) -> str:
-    """Their ids, once it is certain that they may play."""
-    from gymsolve.runs.refs import find_run, split_ref
-    from gymsolve.runs.trust import buildable_settings
-
+    """The ids of the runs to play against; refuse runs whose code may not be imported."""
     if not what.startswith("VizdoomDeathmatch-v1"):
         raise UsageError(
             "agents are played against in VizdoomDeathmatch-v1 alone.",
             where="--against",
             hint="Write: gymsolve play VizdoomDeathmatch-v1 --against RUN",
         )
-    found: list[str] = []
+    opponents = []
     for ref in against:
         name, checkpoint = split_ref(ref)
         run = find_run(name, runs_dir)
         buildable_settings(run, trust=trusts(name, runs_dir, trust=trust, json=False))
-        found.append(run.id if checkpoint is None else f"{run.id}@{checkpoint}")
-    return ",".join(found)
+        opponents.append(run.id if checkpoint is None else f"{run.id}@{checkpoint}")
+    return ",".join(opponents)
 
 
 def _named(
     what: str, mode: str | None, trust: bool, runs_dir: Path | None
 ) -> tuple[dict[str, str], Path | None]:
-    """What the page is asked for, and the folder where it will look for runs."""
-    from gymsolve.recipes import has_recipe, split_name
-
+    """The query of the page, and the folder in which it looks for runs."""
     if not what.startswith("@") and "@" not in what:
         base = split_name(what)[0]
         if has_recipe(base) or (re.search(r"-v\d+$", base) and not re.match(r"\d{8}-\d{6}-", base)):
@@ -123,10 +122,6 @@ def _named(
 def _named_run(
     what: str, mode: str | None, trust: bool, runs_dir: Path | None
 ) -> tuple[dict[str, str], Path | None]:
-    from gymsolve.runs.checkpoints import list_checkpoints
-    from gymsolve.runs.refs import find_run, split_ref
-    from gymsolve.runs.trust import buildable_settings
-
     ref, checkpoint = split_ref(what)
     run = find_run(ref, runs_dir)
     buildable_settings(run, trust=trusts(ref, runs_dir, trust=trust, json=False))

@@ -74,7 +74,7 @@ def record(
     trust = trusts(run, runs_dir, trust=trust, json=json)
     from gymsolve.apps.video.record import RecordRequest, record_run
 
-    wish = RecordRequest(
+    request = RecordRequest(
         episodes=episodes,
         seed=seed,
         stochastic=stochastic,
@@ -86,12 +86,12 @@ def record(
         task=task,
         max_seconds=max_seconds,
     )
-    tell = _silent if json else _tell_clip
-    facts = record_run(run, wish, out=out, runs_dir=runs_dir, on_clip=tell, trust=trust)
+    on_clip = _ignore_clip if json else _print_clip
+    facts = record_run(run, request, out=out, runs_dir=runs_dir, on_clip=on_clip, trust=trust)
     if json:
         print_json(facts)
     else:
-        _tell(facts)
+        _print_facts(facts)
 
 
 def _pixels(size: str | None) -> tuple[int, int] | None:
@@ -106,21 +106,21 @@ def _pixels(size: str | None) -> tuple[int, int] | None:
     return pixels
 
 
-def _silent(clip: dict[str, Any]) -> None:
+def _ignore_clip(clip: dict[str, Any]) -> None:
     pass
 
 
-def _tell_clip(clip: dict[str, Any]) -> None:
+def _print_clip(clip: dict[str, Any]) -> None:
     say(f"after {count(clip['env_steps']):>11} steps: return {number(clip['return'])}")
 
 
-def _tell(facts: dict[str, Any]) -> None:
+def _print_facts(facts: dict[str, Any]) -> None:
     played = facts.get("episodes", facts.get("clips", []))
     cut = "" if facts["complete"] else f", cut ({facts.get('cut_by') or 'at the length limit of a clip'})"
     rows = [
         ("video", facts["path"]),
         ("length", f"{duration(facts['seconds'])}{cut}"),
         ("picture", f"{facts['width']}x{facts['height']} at {number(facts['fps'])} frames per second"),
-        ("returns", ", ".join(number(one["return"]) for one in played)),
+        ("returns", ", ".join(number(episode["return"]) for episode in played)),
     ]
     print_pairs(rows)

@@ -1,6 +1,7 @@
 """`gymsolve report`: write what happened in a run, as a page and as text."""
 
 import sys
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 
 from gymsolve.cli.options import Json, RunRef, RunsDir
 from gymsolve.cli.printing.output import print_json, print_pairs, say
+from gymsolve.service.report import report_run
 
 
 def report(
@@ -23,22 +25,13 @@ def report(
     json: Json = False,
 ) -> None:
     """Write report.html and report.md into a run: verdict, curves, alerts, video, how to reproduce it."""
-    from gymsolve.service.report import report_run
-
-    told = report_run(run, runs_dir, scratch or ())
-    if open_:
-        _show(Path(told.html))
+    written = report_run(run, runs_dir, scratch or ())
+    if open_ and not webbrowser.open(Path(written.html).as_uri()):
+        say(f"No browser was found on this machine; the page is {written.html}", stream=sys.stderr)
     if json:
-        print_json(told.to_json())
+        print_json(written.to_json())
         return
-    say(told.verdict)
-    print_pairs([("page", told.html), ("text", told.markdown)])
-    for problem in told.problems:
+    say(written.verdict)
+    print_pairs([("page", written.html), ("text", written.markdown)])
+    for problem in written.problems:
         say(f"  {problem}")
-
-
-def _show(page: Path) -> None:
-    import webbrowser
-
-    if not webbrowser.open(page.as_uri()):
-        say(f"No browser was found on this machine; the page is {page}", stream=sys.stderr)

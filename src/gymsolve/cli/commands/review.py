@@ -2,19 +2,20 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from gymsolve.apps.review.chat import Endpoint, find_endpoint
+from gymsolve.apps.review.review import Prompt, newest_episode, prepare
+from gymsolve.apps.review.review import review as ask_for_review
 from gymsolve.cli.options import Json, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import is_terminal, print_json, say
 from gymsolve.errors import UsageError
+from gymsolve.runs.files import replace_bytes
+from gymsolve.runs.refs import find_run, split_ref
+from gymsolve.runs.run import Run
 from gymsolve.text import printable
-
-if TYPE_CHECKING:
-    from gymsolve.apps.review.chat import Endpoint
-    from gymsolve.apps.review.review import Prompt
-    from gymsolve.runs.run import Run
 
 
 def review(
@@ -50,28 +51,23 @@ def review(
     json: Json = False,
 ) -> None:
     """Print an episode as a prompt for a language model: table, charts, settings, alerts; or send it."""
-    from gymsolve.apps.review.review import prepare
-    from gymsolve.runs.refs import find_run, split_ref
-
     name, checkpoint = split_ref(run)
-    found = find_run(name, runs_dir)
+    chosen = find_run(name, runs_dir)
     if episode is None:
-        episode = _newest(found, run, checkpoint, trust=trusts(run, runs_dir, trust=trust, json=json))
-    prompt = prepare(found, episode, question, picture=not no_picture)
+        episode = _newest(chosen, run, checkpoint, trust=trusts(run, runs_dir, trust=trust, json=json))
+    prompt = prepare(chosen, episode, question, picture=not no_picture)
     if picture is not None:
         _write(picture, prompt)
     if send:
-        _send(found, prompt, url, model, yes=yes, json=json)
+        _send(chosen, prompt, url, model, yes=yes, json=json)
     elif json:
         print_json(_facts(prompt))
     else:
         say(printable(prompt.text))
 
 
-def _newest(run: "Run", ref: str, checkpoint: str | None, *, trust: bool) -> str:
-    """The newest inspected episode; where there is none, or a checkpoint is named, one is played."""
-    from gymsolve.apps.review.review import newest_episode
-
+def _newest(run: Run, ref: str, checkpoint: str | None, *, trust: bool) -> str:
+    """The newest inspected episode; play one where there is none, or where a checkpoint is named."""
     if checkpoint is None and (stored := newest_episode(run)) is not None:
         return stored.name
     from gymsolve.apps.inspector.recorder import Question, inspect_run
@@ -79,9 +75,7 @@ def _newest(run: "Run", ref: str, checkpoint: str | None, *, trust: bool) -> str
     return inspect_run(f"{run.path}@{checkpoint}" if checkpoint else run, Question(), trust=trust).stored.name
 
 
-def _write(place: Path, prompt: "Prompt") -> None:
-    from gymsolve.runs.files import replace_bytes
-
+def _write(place: Path, prompt: Prompt) -> None:
     if not prompt.picture:
         raise UsageError("there is no picture of this episode.", where="--picture")
     if not place.absolute().parent.is_dir():
@@ -89,22 +83,19 @@ def _write(place: Path, prompt: "Prompt") -> None:
     replace_bytes(place, prompt.picture)
 
 
-def _send(run: "Run", prompt: "Prompt", url: str | None, model: str | None, *, yes: bool, json: bool) -> None:
-    from gymsolve.apps.review.chat import find_endpoint
-    from gymsolve.apps.review.review import review as ask_for_review
-
+def _send(run: Run, prompt: Prompt, url: str | None, model: str | None, *, yes: bool, json: bool) -> None:
     endpoint = find_endpoint(url, model)
     if endpoint is not None and not yes:
         _confirm(prompt, endpoint, json=json)
-    told = ask_for_review(run, prompt, endpoint, prompt.digest)
+    stored = ask_for_review(run, prompt, endpoint, prompt.digest)
     if json:
-        print_json({**_facts(prompt), "review": vars(told)})
+        print_json({**_facts(prompt), "review": vars(stored)})
     else:
-        say(printable(told.answer))
+        say(printable(stored.answer))
 
 
-def _confirm(prompt: "Prompt", endpoint: "Endpoint", *, json: bool) -> None:
-    """Say what, how much and to whom; go on after a yes alone."""
+def _confirm(prompt: Prompt, endpoint: Endpoint, *, json: bool) -> None:
+    """Ask before anything is sent: what, how much and to whom; refuse unless the answer is yes."""
     pictures = f" and a picture of {len(prompt.picture):,} bytes" if prompt.picture else ""
     what = f"{prompt.text_bytes:,} bytes of text{pictures} about episode {prompt.episode} of run {prompt.run}"
     if json or not (is_terminal() and sys.stdin.isatty()):
@@ -118,7 +109,7 @@ def _confirm(prompt: "Prompt", endpoint: "Endpoint", *, json: bool) -> None:
         raise UsageError("nothing was sent.")
 
 
-def _facts(prompt: "Prompt") -> dict[str, object]:
+def _facts(prompt: Prompt) -> dict[str, object]:
     return {
         "run": prompt.run,
         "episode": prompt.episode,

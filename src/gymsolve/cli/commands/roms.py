@@ -40,23 +40,23 @@ def import_files(
     """Take over ROMs that you own: recognised by their checksum, copied into your data folder."""
     from gymsolve.envs.families.retro.roms import import_roms
 
-    found = import_roms(path)
-    taken = [one for one in found if one.game is not None]
+    roms = import_roms(path)
+    games = [rom.game for rom in roms if rom.game is not None]
     if json:
-        print_json([{"path": str(one.path), "game": one.game, "checksum": one.checksum} for one in found])
-    else:
-        for one in found:
-            what = (
-                f"is {one.game}" if one.game else f"is no game that stable-retro knows (SHA-1 {one.checksum})"
-            )
-            packed = "; unpack it, if it is an archive" if not one.game and one.path.suffix == ".zip" else ""
-            say(f"{one.path} {what}{packed}")
-        if taken:
-            say(f"Train with: gymsolve train {taken[0].game}")
-    return 0 if taken else 1
+        print_json([{"path": str(rom.path), "game": rom.game, "checksum": rom.checksum} for rom in roms])
+        return 0 if games else 1
+    for rom in roms:
+        if rom.game:
+            say(f"{rom.path} is {rom.game}")
+        else:
+            packed = "; unpack it, if it is an archive" if rom.path.suffix == ".zip" else ""
+            say(f"{rom.path} is no game that stable-retro knows (SHA-1 {rom.checksum}){packed}")
+    if games:
+        say(f"Train with: gymsolve train {games[0]}")
+    return 0 if games else 1
 
 
-def list_them(json: Json = False) -> int:
+def list_games(json: Json = False) -> int:
     """List the console games whose ROM is here, with the states they can start from."""
     from gymsolve.envs.families.retro.roms import list_roms
 

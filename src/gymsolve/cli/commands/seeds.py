@@ -6,33 +6,34 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gymsolve.cli.live.collector import collector_on
+from gymsolve.cli.live.seeds import SeedsView
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table, say
 from gymsolve.errors import UsageError
+from gymsolve.jobs.local import jobs_at_once
+from gymsolve.jobs.queue import Event, Stopping, TaskBegun, TaskEnded, TaskFailed, work_off
 from gymsolve.jobs.request import RunRequest
+from gymsolve.jobs.seeds import (
+    SeedResult,
+    SeedsVerdict,
+    begin_tasks,
+    group_place,
+    judge_seeds,
+    plan_group,
+    resume_tasks,
+)
 from gymsolve.jobs.startup_report import announce
+from gymsolve.runs.groups import Group, find_group
 from gymsolve.text import count, number, plural, took
-
-if TYPE_CHECKING:
-    from gymsolve.cli.live.seeds import SeedsView
-    from gymsolve.jobs.queue import Event
-    from gymsolve.jobs.seeds import SeedResult, SeedsVerdict
-    from gymsolve.runs.groups import Group
-    from gymsolve.training.planning.plan import Plan
-    from gymsolve.training.stop import StopSignal
-
-GROUP = "group:"
-"""How references to groups begin; `runs.groups` is imported only where there is one."""
+from gymsolve.training.planning.plan import Plan
+from gymsolve.training.stop import EXIT_CODES, EndAtOnceError, StopSignal
 
 _STOPPING = b"\nstopping: all seeds finish the update under way and save; Ctrl-C again does not wait\n"
 
 
-def train_seeds(plan: "Plan", request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
-    """Train so many seeds, from the plan's on, and say what came of them; returns the exit code."""
-    from gymsolve.jobs.seeds import begin_tasks, plan_group
-
+def train_seeds(plan: Plan, request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
+    """Train the seeds of a request, from the plan's on, and print the verdict; returns the exit code."""
     group = plan_group(plan, request, runs_dir)
     budget = plan.config.steps, plan.config.budget_in
     training = _Training(group, budget, plan.config.threads, runs_dir, quiet, json)
@@ -40,10 +41,7 @@ def train_seeds(plan: "Plan", request: RunRequest, runs_dir: Path | None, *, qui
 
 
 def resume_seeds(request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
-    """Go on with the seeds of a group that have not reached their end."""
-    from gymsolve.jobs.seeds import group_place, resume_tasks
-    from gymsolve.runs.groups import find_group
-
+    """Continue the seeds of a group that have not ended; returns the exit code."""
     group = find_group(request.env_or_ref, runs_dir)
     tasks = resume_tasks(group, request, group_place(group, runs_dir))
     if not tasks:
@@ -60,23 +58,17 @@ def resume_seeds(request: RunRequest, runs_dir: Path | None, *, quiet: bool, jso
 
 @dataclass(frozen=True)
 class _Training:
-    """The seeds of a group while they train, and how that is shown."""
+    """The seeds of a group while they train, and where their progress is shown."""
 
-    group: "Group"
+    group: Group
     budget: tuple[int, str]
     threads: int
     runs_dir: Path | None
     quiet: bool
     json: bool
 
-    def work_off(self, tasks: "dict[str, RunRequest]") -> int:
-        """Train them and tell the verdict; returns the exit code."""
-        from gymsolve.cli.live.seeds import SeedsView
-        from gymsolve.jobs.local import jobs_at_once
-        from gymsolve.jobs.queue import work_off
-        from gymsolve.jobs.seeds import group_place, judge_seeds
-        from gymsolve.training.stop import EXIT_CODES, StopSignal
-
+    def work_off(self, tasks: dict[str, RunRequest]) -> int:
+        """Train the seeds and print the verdict; returns the exit code."""
         collector_on()  # this process waits; it begins no training of its own
         jobs = jobs_at_once(self.threads, len(tasks))
         stream = None if self.quiet else sys.stderr if self.json else sys.stdout
@@ -86,7 +78,7 @@ class _Training:
         try:
             reason = work_off(tasks, place, at_once=jobs, on_event=hear, group=self.group.id, stop=stop)
         except KeyboardInterrupt as error:  # the second one
-            return _tell_insistence(self.group, error, json=self.json)
+            return _tell_interruption(self.group, error, json=self.json)
         view.close()
         verdict = judge_seeds(self.group, seconds=view.seconds, reason=reason)
         if self.json:
@@ -95,9 +87,7 @@ class _Training:
             _print_verdict(verdict, jobs, self.runs_dir)
         return 0 if reason is None else EXIT_CODES.get(reason, 1)
 
-    def _hear(self, view: "SeedsView", stop: "StopSignal", event: "Event") -> None:
-        from gymsolve.jobs.queue import Stopping, TaskBegun, TaskEnded, TaskFailed
-
+    def _hear(self, view: SeedsView, stop: StopSignal, event: Event) -> None:
         if isinstance(event, TaskFailed) and not view.has_begun:
             raise event.error  # what keeps the first from beginning would keep all
         view.hear(event)
@@ -111,79 +101,77 @@ class _Training:
             view.give_way()
 
 
-def _tell_insistence(group: "Group", error: KeyboardInterrupt, *, json: bool) -> int:
-    """Somebody did not want to wait until all seeds have saved; returns the exit code."""
-    from gymsolve.training.stop import EndAtOnceError
-
+def _tell_interruption(group: Group, error: KeyboardInterrupt, *, json: bool) -> int:
+    """Tell that a second interrupt ended all seeds before they saved; returns the exit code."""
     code = error.exit_code if isinstance(error, EndAtOnceError) else 130
     hint = f"Go on with: gymsolve resume {group.ref}"
     with suppress(OSError):  # the terminal may be gone, which must not change the exit code
         say(f"interrupted. {hint}", stream=sys.stderr)
         if json:
-            told = str(error) or "interrupted"
-            facts = {"message": told, "where": str(group.path), "hint": hint, "exit_code": code}
+            message = str(error) or "interrupted"
+            facts = {"message": message, "where": str(group.path), "hint": hint, "exit_code": code}
             print_json({"error": facts})
     return code
 
 
-# ------------------------------------------------------------------------------------- the verdict
-
-
-def _print_verdict(told: "SeedsVerdict", jobs: int, runs_dir: Path | None) -> None:
-    heading(f"{_title(told)}  {told.name}")
+def _print_verdict(verdict: SeedsVerdict, jobs: int, runs_dir: Path | None) -> None:
+    heading(f"{_title(verdict)}  {verdict.name}")
     headers = ("seed", "status", "steps", "best", "last", "solved after", "run")
     print_whole_table(
         headers,
-        [_row(one) for one in told.runs],
+        [_row(result) for result in verdict.runs],
         right=headers[2:6],
         expendable=("steps", "solved after", "last"),
     )
-    rows = [("returns", f"{_returns(told)} ({_needed(told)})"), ("steps to solve", _steps_to_solve(told))]
-    if told.seconds:
-        rows.append(("time", f"{took(told.seconds)}, {jobs} at a time"))
+    rows = [
+        ("returns", f"{_returns(verdict)} ({_needed(verdict)})"),
+        ("steps to solve", _steps_to_solve(verdict)),
+    ]
+    if verdict.seconds:
+        rows.append(("time", f"{took(verdict.seconds)}, {jobs} at a time"))
     where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
-    rows.append(("next", f"gymsolve runs compare group:{told.group}{where}"))
-    if not all(one.has_ended for one in told.runs):
-        rows.append(("", f"gymsolve resume group:{told.group}{where}"))
+    rows.append(("next", f"gymsolve runs compare group:{verdict.group}{where}"))
+    if not all(result.has_ended for result in verdict.runs):
+        rows.append(("", f"gymsolve resume group:{verdict.group}{where}"))
     print_pairs(rows)
 
 
-def _title(told: "SeedsVerdict") -> str:
-    seeds = len(told.seeds)
-    ended = sum(one.has_ended for one in told.runs)
+def _title(verdict: SeedsVerdict) -> str:
+    seeds = len(verdict.seeds)
+    ended = sum(result.has_ended for result in verdict.runs)
     rest = "" if ended == seeds else f"; {ended} of {seeds} ran to their end"
-    if told.threshold is None and told.success_needed is None:
+    if verdict.threshold is None and verdict.success_needed is None:
         return f"Done: {plural(seeds, 'seed')}{rest}"
-    if told.solved == seeds:
+    if verdict.solved == seeds:
         return f"SOLVED on all {seeds} seeds"
-    return f"Solved on {told.solved} of {seeds} seeds{rest}"
+    return f"Solved on {verdict.solved} of {seeds} seeds{rest}"
 
 
-def _row(one: "SeedResult") -> tuple[str, ...]:
-    after = "–" if one.solved_after is None else count(one.solved_after)
-    rewards = number(one.best_reward), number(one.final_reward)
-    return str(one.seed), one.status, count(one.env_steps), *rewards, after, one.run or "–"
+def _row(result: SeedResult) -> tuple[str, ...]:
+    after = "–" if result.solved_after is None else count(result.solved_after)
+    rewards = number(result.best_reward), number(result.final_reward)
+    return str(result.seed), result.status, count(result.env_steps), *rewards, after, result.run or "–"
 
 
-def _returns(told: "SeedsVerdict") -> str:
-    if told.iqm is None:
+def _returns(verdict: SeedsVerdict) -> str:
+    if verdict.iqm is None:
         return "no seed was evaluated"
-    between = "" if told.low is None else f" (95 % interval {number(told.low)} to {number(told.high)})"
-    return (
-        f"last evaluations of {plural(told.judged, 'seed')}: interquartile mean {number(told.iqm)}{between}, "
-        f"mean {number(told.mean)}"
+    between = (
+        "" if verdict.low is None else f" (95 % interval {number(verdict.low)} to {number(verdict.high)})"
     )
+    means = f"interquartile mean {number(verdict.iqm)}{between}, mean {number(verdict.mean)}"
+    return f"last evaluations of {plural(verdict.judged, 'seed')}: {means}"
 
 
-def _needed(told: "SeedsVerdict") -> str:
-    if told.success_needed is not None:
-        return f"{told.success_needed:.0%} successes needed"
-    return "no threshold is known" if told.threshold is None else f"threshold {number(told.threshold)}"
+def _needed(verdict: SeedsVerdict) -> str:
+    if verdict.success_needed is not None:
+        return f"{verdict.success_needed:.0%} successes needed"
+    return "no threshold is known" if verdict.threshold is None else f"threshold {number(verdict.threshold)}"
 
 
-def _steps_to_solve(told: "SeedsVerdict") -> str:
-    spread = told.steps_to_solve
+def _steps_to_solve(verdict: SeedsVerdict) -> str:
+    spread = verdict.steps_to_solve
     if spread is None:
         return "–"
     low, middle, high = (count(spread[name]) for name in ("min", "median", "max"))
-    return f"median {middle}, from {low} to {high} ({plural(told.solved, 'seed')})"
+    return f"median {middle}, from {low} to {high} ({plural(verdict.solved, 'seed')})"

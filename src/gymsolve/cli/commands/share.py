@@ -6,20 +6,18 @@ import typer
 
 from gymsolve.cli.options import Json, RunRef, RunsDir
 from gymsolve.cli.printing.output import print_json, say
+from gymsolve.service.share import pull_run, push_run
 
 
-def push(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> int:
+def push(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
     """Upload a zipped run to W&B, as an artifact in the project of its environment."""
-    from gymsolve.service.share import push_run
-
-    told = push_run(run, runs_dir)
+    pushed = push_run(run, runs_dir)
     if json:
-        print_json(told.to_json())
-    elif told.offline:
-        say(f"{told.run} is packed ({told.files} files); send it with: {told.next}")
+        print_json(pushed.to_json())
+    elif pushed.offline:
+        say(f"{pushed.run} is packed ({pushed.files} files); send it with: {pushed.next}")
     else:
-        say(f"{told.run} is at {told.url}; get it anywhere with: {told.next}")
-    return 0
+        say(f"{pushed.run} is at {pushed.url}; get it anywhere with: {pushed.next}")
 
 
 def pull(
@@ -28,13 +26,10 @@ def pull(
     ],
     runs_dir: RunsDir = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Download a run that was pushed to W&B."""
-    from gymsolve.service.share import pull_run
-
-    told = pull_run(run, runs_dir)
+    pulled = pull_run(run, runs_dir)
     if json:
-        print_json(told.to_json())
+        print_json(pulled.to_json())
     else:
-        say(f"{told.run} is in {told.path}")
-    return 0
+        say(f"{pulled.run} is in {pulled.path}")

@@ -1,26 +1,23 @@
-"""`gymsolve train`, `resume`, `fork` and `stop`: say what will happen, train, say what came of it."""
+"""`gymsolve train`, `resume` and `fork`: print the plan, train, print the verdict."""
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from gymsolve.cli.commands.seeds import GROUP, resume_seeds, train_seeds
+from gymsolve.cli.commands.seeds import resume_seeds, train_seeds
 from gymsolve.cli.live.collector import collector_off
-from gymsolve.cli.live.foreground import watch, watch_trial
-from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Set, Trust, trusts
+from gymsolve.cli.live.progress import show_progress
+from gymsolve.cli.options import Json, Quiet, RunsDir, Set, Trust, trusts
 from gymsolve.cli.printing.output import is_terminal, print_json, say
+from gymsolve.cli.printing.plan import print_plan
 from gymsolve.errors import UsageError
 from gymsolve.jobs.request import RunRequest
-from gymsolve.jobs.startup_report import group_of_starter
-
-if TYPE_CHECKING:
-    from gymsolve.training.outcome import Outcome
-    from gymsolve.training.planning.plan import Plan
+from gymsolve.jobs.start import start
+from gymsolve.runs.groups import GROUP
+from gymsolve.training.planning.plan import Plan, plan_run
 
 Steps = Annotated[
     str | None,
@@ -105,24 +102,9 @@ def train(
             return 1
         if seeds is not None:
             return train_seeds(plan, request, runs_dir, quiet=quiet, json=json)
-        return _train_one(plan, request, runs_dir, quiet=quiet, json=json)
+        from gymsolve.cli.live.foreground import train_plan
 
-
-def _train_one(plan: "Plan", request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
-    """Train one seed in this process."""
-    from gymsolve.cli.crash_report import settings_known
-    from gymsolve.training.session import start_run
-
-    work = partial(
-        start_run,
-        plan,
-        start_from=request.start_from,
-        runs_dir=runs_dir,
-        profile=request.profile,
-        group=group_of_starter(),
-    )
-    with settings_known(plan.config):
-        return watch(work, runs_dir, profile=request.profile, quiet=quiet, json=json)
+        return train_plan(plan, request, runs_dir, quiet=quiet, json=json)
 
 
 def resume(
@@ -207,28 +189,17 @@ def _go_on(request: RunRequest, runs_dir: Path | None, *, detach: bool, quiet: b
     if detach:
         return _in_background(request, runs_dir, json=json)
     with collector_off():
+        changes = request.settings()
+        from gymsolve.cli.live.foreground import continue_run, train_trial
+
         if request.trial is not None:
-            return watch_trial(request, runs_dir)
-        changes, own = request.settings(), {"profile": request.profile, "trust": request.trust}
-        from gymsolve.training.fork import branch_run
-        from gymsolve.training.session import resume_run
-
-        begin: Callable[..., Outcome]
-        if request.verb == "resume":
-            begin = partial(resume_run, fresh_optimizer=request.fresh_optimizer)
-        else:
-            begin = partial(branch_run, group=group_of_starter())
-        work = partial(begin, ref, overrides=changes, runs_dir=runs_dir, **own)
-        return watch(work, runs_dir, profile=request.profile, quiet=quiet, json=json)
+            return train_trial(request, changes, runs_dir)
+        return continue_run(request, changes, runs_dir, quiet=quiet, json=json)
 
 
-def _agreed_plan(request: RunRequest, *, show: bool, confirm: bool, json: bool) -> "Plan | None":
-    """The plan, shown and agreed to as far as that was asked for; None if the answer is no."""
+def _agreed_plan(request: RunRequest, *, show: bool, confirm: bool, json: bool) -> Plan | None:
+    """The plan, printed and confirmed where that was asked for; None if the answer is no."""
     changes, env = request.settings(), request.env_or_ref
-    from gymsolve.cli.live.progress import show_progress
-    from gymsolve.cli.printing.plan import print_plan
-    from gymsolve.training.planning.plan import plan_run
-
     # A mistake in a name or setting, and the summary, come before torch takes its seconds to load.
     with show_progress(f"looking at {env} with random actions", "steps", quiet=not show and not json) as tell:
         plan = plan_run(env, changes, tell)
@@ -241,9 +212,7 @@ def _agreed_plan(request: RunRequest, *, show: bool, confirm: bool, json: bool) 
 
 
 def _in_background(request: RunRequest, runs_dir: Path | None, *, json: bool) -> int:
-    """Train in a process of its own, and say which run it is."""
-    from gymsolve.jobs.start import start
-
+    """Train in another process, and print the id of the run."""
     started = start(request, runs_dir=runs_dir)
     if json:
         print_json(started.to_json())
@@ -261,14 +230,3 @@ def _agreed() -> bool:
     if not (is_terminal() and sys.stdin.isatty()):
         raise UsageError("there is no terminal to ask on.", where="--confirm", hint="Use --yes.")
     return typer.confirm("Start training?", default=True, err=True)
-
-
-def stop(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
-    """Ask a running training to stop after its current update, leaving a checkpoint."""
-    from gymsolve.view import runs as service
-
-    answer = service.stop_run(run, runs_dir)
-    if json:
-        print_json(answer.to_json())
-    else:
-        say(f"Asked {answer.run} to stop; it ends after its current update and can be resumed.")

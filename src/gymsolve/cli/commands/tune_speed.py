@@ -5,14 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gymsolve.cli.options import Json, Set, overrides
-from gymsolve.cli.printing.output import heading, print_json, print_table, say
+from gymsolve.cli.options import Json, Set
+from gymsolve.cli.printing.output import heading, print_json, print_lines, print_table, say
+from gymsolve.recipes import parse_overrides
+from gymsolve.service.environments import answer_choice, write_choice
 from gymsolve.text import count, setting
+from gymsolve.training.planning.plan import plan_run
 
 if TYPE_CHECKING:
     from gymsolve.training.planning.tuning import Choice, Prediction
 
-_SHOWN = 12
+_MOST_ROWS = 12
 
 
 def tune_speed(
@@ -33,12 +36,10 @@ def tune_speed(
 
     Rollouts keep their number of steps, so that each update learns from as much as before.
     """
-    from gymsolve.service.environments import answer_choice, write_choice
-    from gymsolve.training.planning.plan import plan_run
     from gymsolve.training.planning.tuning_costs import tune
     from gymsolve.training.watchdog import Watchdog
 
-    plan = plan_run(env, overrides(set_))
+    plan = plan_run(env, parse_overrides(set_ or ()))
     with Watchdog(plan.config.env):
         choice = tune(plan.config, seconds, shortest=plan.least_steps)
     choice = replace(choice, reasons=(*plan.measured, *choice.reasons))
@@ -46,35 +47,29 @@ def tune_speed(
     if json:
         print_json(answer_choice(plan.resolved.name, choice, written).to_json())
         return
-    _print(env, plan.resolved.name, choice)
+    _print_choice(env, plan.resolved.name, choice)
     if write and written is None:
         say("  Nothing was written.")
     if written is not None:
         say(f"\nWritten to {written.path}; train with: gymsolve train {written.recipe}")
 
 
-def _print(asked: str, name: str, choice: "Choice") -> None:
+def _print_choice(asked: str, name: str, choice: "Choice") -> None:
+    """Print the costs of each candidate, the fastest settings and the reasons."""
     say(f"{name}: {count(choice.current.steps_per_second)} steps/s expected as it is")
     heading("Where the time goes, in µs per environment step")
-    rows = [("as it is", *_split(choice.current))]
+    parts = ("env", "acting", "update")
+    rows = [("as it is", *_costs(choice.current))]
     if choice.changes:
-        rows.append(("chosen", *_split(choice.best)))
-    print_table(
-        ("", "env", "acting", "update", "together"), rows, right=("env", "acting", "update", "together")
-    )
+        rows.append(("chosen", *_costs(choice.best)))
+    print_table(("", *parts, "together"), rows, right=(*parts, "together"))
     heading("Candidates")
-    shown = choice.candidates[:_SHOWN]
-    numbers = ("num_envs", "num_steps", "env", "acting", "update", "steps/s")
-    print_table(
-        ("", "num_envs", "num_steps", "backend", "computing with", "env", "acting", "update", "steps/s"),
-        [_row(one, choice) for one in shown],
-        right=numbers,
-    )
-    if len(choice.candidates) > len(shown):
-        say(f"{len(choice.candidates) - len(shown)} slower ones are not shown; --json has them.")
-    heading("Why")
-    for reason in choice.reasons:
-        say(f"  {reason}")
+    headers = ("", "num_envs", "num_steps", "backend", "computing with", *parts, "steps/s")
+    candidates = [_row(candidate, choice) for candidate in choice.candidates[:_MOST_ROWS]]
+    print_table(headers, candidates, right=("num_envs", "num_steps", *parts, "steps/s"))
+    if len(choice.candidates) > len(candidates):
+        say(f"{len(choice.candidates) - len(candidates)} slower ones are not shown; --json has them.")
+    print_lines("Why", choice.reasons)
     heading("Choice")
     if not choice.changes:
         say("  Nothing to change: the settings are as fast as any, within the noise of measuring.")
@@ -83,14 +78,13 @@ def _print(asked: str, name: str, choice: "Choice") -> None:
     say(f"  {choice.gain:.2f} times as fast: gymsolve train {asked} {flags}")
 
 
-def _row(one: "Prediction", choice: "Choice") -> tuple[str, ...]:
-    mark = "→" if one == choice.best else "·" if one == choice.current else ""
-    split = _split(one)
-    where = (str(one.layout.num_envs), str(one.layout.num_steps), one.backend, str(one.compute))
-    return (mark, *where, *split[:3], count(one.steps_per_second))
+def _row(candidate: "Prediction", choice: "Choice") -> tuple[str, ...]:
+    mark = "→" if candidate == choice.best else "·" if candidate == choice.current else ""
+    sizes = str(candidate.layout.num_envs), str(candidate.layout.num_steps)
+    where = candidate.backend, str(candidate.compute)
+    return (mark, *sizes, *where, *_costs(candidate)[:3], count(candidate.steps_per_second))
 
 
-def _split(one: "Prediction") -> tuple[str, str, str, str]:
-    parts = (one.env_us, one.acting_us, one.update_us)
-    told = [f"{value:.1f}" for value in (*parts, sum(parts))]
-    return told[0], told[1], told[2], told[3]
+def _costs(candidate: "Prediction") -> tuple[str, ...]:
+    parts = candidate.env_us, candidate.acting_us, candidate.update_us
+    return tuple(f"{value:.1f}" for value in (*parts, sum(parts)))

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from gymsolve.cli.commands.mcp import read_steps
 from gymsolve.cli.options import RunsDir
 from gymsolve.cli.serving import USUAL_PORT, open_page
 
@@ -49,8 +50,6 @@ def web(
     runs_dir: RunsDir = None,
 ) -> None:
     """Watch runs in the browser, play, and look into episodes; for this machine alone, without --host."""
-    from gymsolve.cli.commands.mcp import read_steps
-
     allowed = {"steps": read_steps(max_steps), "hours": max_hours, "runs": max_runs, "disk": max_disk}
     allowed |= {"read_only": read_only}
     open_page("/", {}, port=port, no_open=no_open, host=host, token=token, allowed=allowed, runs_dir=runs_dir)

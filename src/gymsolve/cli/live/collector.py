@@ -16,5 +16,5 @@ def collector_off() -> Iterator[None]:
 
 
 def collector_on() -> None:
-    """Everything is imported and built."""
+    """Collect again, since everything is imported and built."""
     gc.enable()

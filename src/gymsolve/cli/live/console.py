@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TextIO
 
+from gymsolve.cli.live.screen import LiveScreen
 from gymsolve.cli.live.view import View, evaluating_line, evaluation_line, progress_line
 from gymsolve.cli.printing.alerts import alert_line
 from gymsolve.cli.printing.only_json import answer_stream
@@ -30,22 +31,22 @@ _LINE_SECONDS = (5.0, 60.0)
 
 
 class Screen(Protocol):
-    """Where a person looks."""
+    """A terminal, a log or nothing; the watcher writes to it."""
 
     def line(self, text: str) -> None:
-        """Something that happened."""
+        """Write an event."""
 
     def alert(self, text: str) -> None:
-        """Something that is wrong, when it is found."""
+        """Write an alert when it fires."""
 
     def progress(self, text: str) -> None:
-        """Where the run stands, now and then."""
+        """Write the progress of the run, now and then."""
 
     def draw(self, view: View, now: float) -> None:
-        """Where the run stands, several times a second."""
+        """Draw the state of the run, several times a second."""
 
     def give_way(self) -> None:
-        """Something was written past the screen."""
+        """Leave what is drawn: something was written past the screen."""
 
 
 class PlainScreen:
@@ -82,8 +83,6 @@ def choose_screen(*, quiet: bool, json: bool) -> Iterator[Screen]:
     if quiet:
         yield PlainScreen(None)
     elif stream.isatty() and os.environ.get("TERM") != "dumb":
-        from gymsolve.cli.live.screen import LiveScreen
-
         with LiveScreen.opened(stream) as screen:
             yield screen
     else:
@@ -91,21 +90,21 @@ def choose_screen(*, quiet: bool, json: bool) -> Iterator[Screen]:
 
 
 def ended_at_once(text: str, run: Run | None) -> str:
-    """What a person hears of a training that did not come to an orderly end."""
+    """The message to a person about a training that was ended without a verdict."""
     if run is None:
         return f"ended before the run began, so there is nothing to resume ({text})"
     return f"ended at once ({text}); go on with: gymsolve resume {run.id}"
 
 
 def interruption(text: str, run: Run | None, exit_code: int) -> dict[str, Any]:
-    """The same for programs, as errors are told."""
+    """The same message as JSON, in the format of errors."""
     where = None if run is None else str(run.path)
     hint = None if run is None else f"Go on with: gymsolve resume {run.id}"
     return {"error": {"message": text, "where": where, "hint": hint, "exit_code": exit_code}}
 
 
 class Watcher:
-    """The observer behind `gymsolve train`; `on_start` hears of the run once it has begun."""
+    """The observer behind `gymsolve train`; it calls `on_start` with the run once it has begun."""
 
     def __init__(
         self, screen: Screen, on_start: Callable[[Run], None] | None = None, *, json: bool = False
@@ -117,7 +116,7 @@ class Watcher:
         self._view: View | None = None
         self._next_draw = 0.0
         self._next_line = 0.0
-        self._told: set[str] = set()
+        self._shown_alerts: set[str] = set()
 
     @property
     def run(self) -> Run | None:
@@ -138,12 +137,12 @@ class Watcher:
             best=trainer.counters.best_return,
             max_entropy=max_entropy(trainer.envs.spec),
             history=trainer.alerts.history,
-            # Those of an earlier sitting: they were told then, the table goes on marking them.
+            # Alerts of an earlier sitting were shown then; the table goes on marking them.
             alerts=present_alerts(trainer.alerts),
         )
         self._trainer = trainer
         self._next_line = self._view.began + _LINE_SECONDS[0]
-        self._tell(f"run {run.path} (computing with {trainer.engine.name})")
+        self._print(f"run {run.path} (computing with {trainer.engine.name})")
         if self._on_start is not None:
             self._on_start(run)
 
@@ -164,9 +163,8 @@ class Watcher:
         assert view is not None
         now = time.perf_counter()
         if view.evaluation is None:
-            self._next_line = max(
-                self._next_line, now + _LINE_SECONDS[0]
-            )  # a short one tells its result only
+            # A short evaluation prints its result only.
+            self._next_line = max(self._next_line, now + _LINE_SECONDS[0])
         view.evaluating(done, total, now)
         if now >= self._next_draw:
             self._draw(now)
@@ -181,20 +179,20 @@ class Watcher:
             mean = record["eval/mean_reward"]
             if mean == mean:  # NaN when no episode ended
                 view.best = mean if view.best is None else max(view.best, mean)
-            self._tell(evaluation_line(record, view.threshold, view.success_threshold))
+            self._print(evaluation_line(record, view.threshold, view.success_threshold))
             self._next_draw = now  # with the alerts it may raise, which come next
         elif now >= self._next_line:
             self._progress(progress_line(view, now), now)
 
     def event(self, kind: str, data: dict[str, Any]) -> None:
         if kind in ("note", "env_fault", "eval_failed", "tracker_failed"):
-            self._tell(f"note: {data['text']}")
+            self._print(f"note: {data['text']}")
         elif kind == "video":
-            self._tell(f"video {data['path']}{cut_note(data)}")
+            self._print(f"video {data['path']}{cut_note(data)}")
         elif kind in ("waiting", "promoted", "demoted"):
-            self._tell(data["text"])
+            self._print(data["text"])
         elif kind == "filming":
-            self._tell(f"filming {data['name']}.mp4, for {data['patience']:.0f} s at most")
+            self._print(f"filming {data['name']}.mp4, for {data['patience']:.0f} s at most")
         elif kind == "stopping":
             # Not through a screen: the thread that trains may be in the middle of a drawing, for good.
             self._log(data["text"])
@@ -209,7 +207,7 @@ class Watcher:
             if data["solved_by"] == "success_rate":
                 confirmed = f"{data['eval/confirm_success_rate']:.0%} successes"
                 needed = f"{data['threshold']:.0%}"
-            self._tell(f"solved: {confirmed} on fresh seeds, {needed} needed")
+            self._print(f"solved: {confirmed} on fresh seeds, {needed} needed")
             assert self._view is not None
             assert self._trainer is not None
             if self._trainer.config.eval.stop_when_solved:
@@ -218,7 +216,7 @@ class Watcher:
             self._alert(kind, data)
 
     def _abandon(self, text: str, exit_code: int) -> None:
-        """End this process, since its training does not; nothing of it can be waited for."""
+        """End this process at once, since its training does not end."""
         assert self._run is not None
         for child in multiprocessing.active_children():
             child.kill()  # a worker that hangs would stay behind
@@ -226,12 +224,12 @@ class Watcher:
             plain = "\x1b[0m" if os.isatty(2) else ""  # the training may be stuck in the middle of a drawing
             os.write(2, f"{plain}\n{ended_at_once(text, self._run)}\n".encode())
             if self._json:
-                told = to_json(interruption(text, self._run, exit_code))
-                os.write(answer_stream().fileno(), f"{told}\n".encode())
+                answer = to_json(interruption(text, self._run, exit_code))
+                os.write(answer_stream().fileno(), f"{answer}\n".encode())
         os._exit(exit_code)
 
     def _progress(self, text: str, now: float) -> None:
-        """Say where the run stands, and when to say it again."""
+        """Print the progress, and plan when to print it again."""
         assert self._view is not None
         self._log(text)
         self.screen.progress(text)
@@ -240,21 +238,19 @@ class Watcher:
         self._next_line = now + min(longest, max(shortest, self._view.elapsed(now) / 50))
 
     def _alert(self, kind: str, data: dict[str, Any]) -> None:
-        """Every change goes to the log; a person hears of an alert once, then the table marks it."""
+        """Log every change; show a cause on the screen once, then the table marks it."""
         assert self._view is not None
         assert self._trainer is not None
         self._view.alerts = present_alerts(self._trainer.alerts)
-        if kind == "alert":
-            if data["id"] in self._told or data["because"] is not None:
-                self._log(alert_line(data))  # again, or only a consequence of one that was told
-            else:
-                self._told.add(data["id"])
-                self._log(alert_line(data))
-                self.screen.alert(printable(alert_line(data)))
-        else:
+        if kind == "alert_cleared":
             self._log(f"cleared: {data['id']}")
+            return
+        self._log(alert_line(data))
+        if data["id"] not in self._shown_alerts and data["because"] is None:
+            self._shown_alerts.add(data["id"])
+            self.screen.alert(printable(alert_line(data)))
 
-    def _tell(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._log(text)
         self.screen.line(printable(text))
 

@@ -1,63 +1,57 @@
-"""Trains in the foreground: a screen shows the progress, then the result is printed."""
+"""Trains in the foreground: a screen shows the progress, then the result is printed. Heavy to import."""
 
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gymsolve.cli.crash_report import settings_known
 from gymsolve.cli.live.collector import collector_on
+from gymsolve.cli.live.console import PlainScreen, Watcher, choose_screen, ended_at_once, interruption
 from gymsolve.cli.printing.output import heading, print_json, print_table, say
+from gymsolve.cli.printing.verdict import print_verdict, verdict_lines
 from gymsolve.errors import UsageError
 from gymsolve.jobs.request import RunRequest
 from gymsolve.jobs.startup_report import announce_error, announce_run, group_of_starter
+from gymsolve.runs.files import read_json
+from gymsolve.runs.refs import find_run, split_ref
+from gymsolve.runs.run import Run
 from gymsolve.text import number
+from gymsolve.training.fork import Fork, branch_run, fork_run
+from gymsolve.training.outcome import Outcome
+from gymsolve.training.planning.plan import Plan
+from gymsolve.training.profile.sampling import PHASES
+from gymsolve.training.session import resume_run, start_run
+from gymsolve.training.stop import EXIT_CODES, EndAtOnceError, raising
 
-if TYPE_CHECKING:
-    from gymsolve.runs.run import Run
-    from gymsolve.training.outcome import Outcome
-
-
-def _begin(run: "Run") -> None:
-    """All is imported and built, and training begins."""
-    collector_on()
-    announce_run(run)
+Changes = dict[str, Any]
 
 
-def watch(
-    work: "Callable[..., Outcome]", runs_dir: Path | None, *, profile: bool, quiet: bool, json: bool
+def train_plan(plan: Plan, request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
+    """Train a new run; returns the exit code, as all functions here do."""
+    begin = partial(start_run, plan, start_from=request.start_from, group=group_of_starter())
+    work = partial(begin, runs_dir=runs_dir, profile=request.profile)
+    with settings_known(plan.config):
+        return _watch(work, runs_dir, profile=request.profile, quiet=quiet, json=json)
+
+
+def continue_run(
+    request: RunRequest, changes: Changes, runs_dir: Path | None, *, quiet: bool, json: bool
 ) -> int:
-    """Train while a screen shows the progress, then print the result."""
-    from gymsolve.cli.live.console import Watcher, choose_screen, ended_at_once, interruption
-    from gymsolve.training.stop import EXIT_CODES, EndAtOnceError, raising
-
-    watcher: Watcher | None = None
-    try:
-        with raising(), choose_screen(quiet=quiet, json=json) as screen:
-            watcher = Watcher(screen, _begin, json=json)
-            outcome = work(observer=watcher, command=["gymsolve", *sys.argv[1:]])
-    except KeyboardInterrupt as error:  # the second one, or before training: there was no time for a verdict
-        run = None if watcher is None else watcher.run
-        code = error.exit_code if isinstance(error, EndAtOnceError) else 130
-        with _perhaps_nobody_reads():
-            say(ended_at_once(str(error) or "interrupted", run), stream=sys.stderr)
-            if json:
-                print_json(interruption(str(error) or "interrupted", run, code))
-        return code
-    with _perhaps_nobody_reads():
-        _tell_outcome(outcome, runs_dir, profile=profile, json=json)
-    return EXIT_CODES.get(outcome.reason, 0)
+    """Resume a run, or fork it."""
+    begin: Callable[..., Outcome] = partial(branch_run, group=group_of_starter())
+    if request.verb == "resume":
+        begin = partial(resume_run, fresh_optimizer=request.fresh_optimizer)
+    options = {"runs_dir": runs_dir, "profile": request.profile, "trust": request.trust}
+    work = partial(begin, request.env_or_ref, overrides=changes, **options)
+    return _watch(work, runs_dir, profile=request.profile, quiet=quiet, json=json)
 
 
-def watch_trial(request: RunRequest, runs_dir: Path | None) -> int:
-    """Train a trial that `gymsolve fix` asks for; its run alone tells what came of it."""
-    changes = request.settings()
-    from gymsolve.cli.live.console import PlainScreen, Watcher
-    from gymsolve.runs.refs import find_run, split_ref
-    from gymsolve.training.fork import Fork, fork_run
-    from gymsolve.training.stop import EXIT_CODES, raising
-
+def train_trial(request: RunRequest, changes: Changes, runs_dir: Path | None) -> int:
+    """Train a trial that `gymsolve fix` asks for; nothing is printed, its run holds the result."""
     name, checkpoint = split_ref(request.env_or_ref)
     origin = find_run(name, runs_dir)
     assert request.until is not None
@@ -69,9 +63,35 @@ def watch_trial(request: RunRequest, runs_dir: Path | None) -> int:
     return 0 if reason is None else EXIT_CODES.get(reason, 0)
 
 
-def _tell_outcome(outcome: "Outcome", runs_dir: Path | None, *, profile: bool, json: bool) -> None:
-    from gymsolve.cli.printing.verdict import print_verdict, verdict_lines
+def _begin(run: Run) -> None:
+    """Collect garbage again and report the run to its starter: training begins."""
+    collector_on()
+    announce_run(run)
 
+
+def _watch(
+    work: Callable[..., Outcome], runs_dir: Path | None, *, profile: bool, quiet: bool, json: bool
+) -> int:
+    """Train while a screen shows the progress, then print the result."""
+    watcher: Watcher | None = None
+    try:
+        with raising(), choose_screen(quiet=quiet, json=json) as screen:
+            watcher = Watcher(screen, _begin, json=json)
+            outcome = work(observer=watcher, command=["gymsolve", *sys.argv[1:]])
+    except KeyboardInterrupt as error:  # the second one, or before training: there was no time for a verdict
+        run, text = None if watcher is None else watcher.run, str(error) or "interrupted"
+        code = error.exit_code if isinstance(error, EndAtOnceError) else 130
+        with _perhaps_nobody_reads():
+            say(ended_at_once(text, run), stream=sys.stderr)
+            if json:
+                print_json(interruption(text, run, code))
+        return code
+    with _perhaps_nobody_reads():
+        _print_outcome(outcome, runs_dir, profile=profile, json=json)
+    return EXIT_CODES.get(outcome.reason, 0)
+
+
+def _print_outcome(outcome: Outcome, runs_dir: Path | None, *, profile: bool, json: bool) -> None:
     lines = verdict_lines(outcome, runs_dir)
     split = None
     if outcome.nothing_to_do is None:
@@ -91,7 +111,7 @@ def _tell_outcome(outcome: "Outcome", runs_dir: Path | None, *, profile: bool, j
 
 @contextmanager
 def _perhaps_nobody_reads() -> Iterator[None]:
-    """The terminal may be gone by now, which must not change the exit code."""
+    """Ignore a terminal that is gone: the exit code stays the same."""
     try:
         yield
         sys.stdout.flush()
@@ -103,22 +123,16 @@ def _perhaps_nobody_reads() -> Iterator[None]:
 
 
 def _read_split(run: Path) -> dict[str, Any]:
-    """What `--profile` wrote, with the path of the sampled stacks."""
-    from gymsolve.runs.files import read_json
-
-    return read_json(run / "profile" / "split.json") | {
-        "speedscope": str(run / "profile" / "speedscope.json")
-    }
+    """The seconds by phase that `--profile` wrote, with the path of the sampled stacks."""
+    folder = run / "profile"
+    return read_json(folder / "split.json") | {"speedscope": str(folder / "speedscope.json")}
 
 
 def _print_split(split: dict[str, Any]) -> None:
-    """Seconds and shares by phase, then where to look closer."""
-    from gymsolve.training.profile.sampling import PHASES
-
     heading(f"Where {number(split['seconds'])} s went")
     rows = [
-        (name, number(one["seconds"]), f"{one['share']:.1%}", PHASES[name])
-        for name, one in split["phases"].items()
+        (name, number(phase["seconds"]), f"{phase['share']:.1%}", PHASES[name])
+        for name, phase in split["phases"].items()
     ]
     print_table(("phase", "seconds", "share", ""), rows, right=("seconds", "share"))
     say(f"\nFor a flame graph, drop this file on https://www.speedscope.app: {split['speedscope']}")

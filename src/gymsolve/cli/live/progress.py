@@ -1,4 +1,4 @@
-"""A progress bar on standard error; where that is no terminal, a sentence now and then."""
+"""A progress bar on standard error; where that is no terminal, a line of text now and then."""
 
 import os
 import sys
@@ -9,14 +9,14 @@ from typing import TextIO
 
 from gymsolve.cli.live.screen import terminal_size
 from gymsolve.cli.live.table import small_bar
-from gymsolve.cli.printing.tables import can_say, cut, styled
+from gymsolve.cli.printing.tables import can_say, cut, join_pieces
 from gymsolve.text import count, duration
 
 _PATIENCE = 1.0
-"""Seconds before it appears: what is done by then needs no bar."""
+"""Seconds before the bar appears: shorter work needs none."""
 _DRAW_SECONDS = 0.2
 _SILENCE = 10.0
-"""Seconds between sentences where nothing can be drawn."""
+"""Seconds between lines of text."""
 _CLEAR_LINE = "\r\x1b[K"
 _ASCII = str.maketrans("━─…", "#-~")
 
@@ -33,14 +33,14 @@ class ProgressBar:
         self._drawn = False
 
     def tell(self, done: int, total: int) -> None:
-        """Called after every step: mostly it only looks at the clock."""
+        """Called after every step; mostly it only reads the clock."""
         now = time.perf_counter()
         if now >= self._next:
             self._next = now + _DRAW_SECONDS
             self._draw(done, total, now - self._began)
 
     def clear(self) -> None:
-        """Leave the line as if nothing had been there."""
+        """Remove the bar."""
         if self._drawn:
             self._write(_CLEAR_LINE)
 
@@ -48,9 +48,8 @@ class ProgressBar:
         line = [*small_bar(self._label, (done, total), self._unit), (f"  {duration(seconds)}", "dim")]
         width = terminal_size(self._stream)[0] - 1  # a full line would make the terminal begin another
         colours = "NO_COLOR" not in os.environ
-        text = "".join(styled(text, style if colours else "") for text, style in cut(line, width))
         self._drawn = True
-        self._write(_CLEAR_LINE + text)
+        self._write(_CLEAR_LINE + join_pieces(cut(line, width), colours=colours))
 
     def _write(self, text: str) -> None:
         if not can_say("━─…", self._stream.encoding):
@@ -69,7 +68,7 @@ class Sentences:
         self._next = self._began + _SILENCE
 
     def tell(self, done: int, total: int) -> None:
-        """Called after every step: mostly it only looks at the clock."""
+        """Called after every step; mostly it only reads the clock."""
         now = time.perf_counter()
         if now >= self._next:
             self._next = now + _SILENCE

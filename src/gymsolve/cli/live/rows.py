@@ -1,7 +1,7 @@
-"""Rows of the live table: which metrics, in which order, and how each is told.
+"""Rows of the live table: which metrics, in which order, and in which format.
 
-The catalogue decides all of it: the priority of a metric, the groups and their order, the precision, and the
-direction that counts as better.
+The catalogue of metrics decides all of it: priority, groups and their order, precision, and which direction
+is better.
 """
 
 import math
@@ -16,22 +16,22 @@ from gymsolve.text import count, duration, number, score, short, sparkline
 
 SEVERITY_STYLES = {"error": "bold red", "warn": "bold yellow", "info": "bold cyan"}
 MARKS = {"error": "!", "warn": "!", "info": "·", None: " "}
-"""A hint is no alarm."""
+"""The mark before a metric with an alert, by severity; a hint gets a dot."""
 
 _ELSEWHERE = {"env_steps", "progress", "solved", "eval/std_reward"}
-"""Told by the bar, the title, or beside another value."""
+"""Metrics that the bar, the title or another row shows."""
 _RETURNS = ("rollout/ep_rew_mean", "eval/mean_reward")
-"""What people look for first."""
+"""Metrics that people look for first."""
 _COUNTED = {"steps", "steps/s", "episodes"}
 
 _PREFIX, _NAME, _VALUE, _CHANGE, _SPARK, _RANGE, _MEANING = 8, 22, 14, 10, 12, 14, 24
-"""Columns of characters, the gap before each included."""
+"""Widths of the columns in characters, each with the gap before it."""
 _LONGEST_SPARK = 32
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns a terminal is wide enough for, and how wide they are; 0 leaves one out."""
+    """The widths of the columns that fit a terminal; a column of width 0 is left out."""
 
     prefix: int
     name: int
@@ -42,7 +42,7 @@ class Layout:
 
     @classmethod
     def of(cls, width: int) -> "Layout":
-        """The value comes first, then what it was before, then words."""
+        """The value has priority, then change, history and range, then the meaning."""
         name = max(0, min(_NAME, width - _VALUE))
         spare = width - name - _VALUE
         prefix = _PREFIX if spare >= _PREFIX else 0
@@ -60,24 +60,25 @@ class Layout:
 
 def choose_rows(view: View, room: int) -> list[str]:
     """The most important metrics that fit, group by group; metrics with an alert come first."""
-    known = [name for name in view.history.series if name not in _ELSEWHERE and find_metric(name)]
-    # All choices of an action share one row, which the name of the first stands for.
-    others = {name for named in group_names(known).values() for name in [*named][1:]}
-    # Of gradients there are bars of a histogram, not numbers.
-    known = [name for name in known if not name.startswith("gradient/") and name not in others]
-    if "time/elapsed" not in known:
-        known.append("time/elapsed")  # the clock runs before the first record
-    ranked = by_priority(known)
+    names = [name for name in view.history.series if name not in _ELSEWHERE and find_metric(name)]
+    # All choices of an action share one row, under the name of the first.
+    others = {name for choices in group_names(names).values() for name in [*choices][1:]}
+    # Metrics of gradients are bars of a histogram, not numbers.
+    names = [name for name in names if not name.startswith("gradient/") and name not in others]
+    if "time/elapsed" not in names:
+        names.append("time/elapsed")  # the clock runs before the first record
+    ranked = by_priority(names)
     alerted = {alert["metric"] for alert in view.alerts.values()}
     ranked.sort(key=lambda name: (name not in alerted, name not in _RETURNS))
     chosen = by_priority(ranked[: max(0, room)])
     # A group stands where its most important row does, but returns come before the clock.
-    groups = list(dict.fromkeys(map(group_of, [*(one for one in _RETURNS if one in chosen), *chosen])))
+    returns = [name for name in _RETURNS if name in chosen]
+    groups = list(dict.fromkeys(map(group_of, [*returns, *chosen])))
     return sorted(chosen, key=lambda name: groups.index(group_of(name)))
 
 
 def header(layout: Layout) -> Line:
-    """What the columns are."""
+    """The names of the columns."""
     text = " " * layout.prefix + f"{'  metric':<{layout.name}}{'value':>{_VALUE}}"
     if layout.change:
         text += f"{'change':>{layout.change}}"
@@ -106,7 +107,8 @@ def metric_row(view: View, name: str, layout: Layout, now: float, *, first: bool
     if name.startswith(PREFIX):
         return [*line[:-1], *_histogram_cells(view, name, layout)]
     assert series is not None
-    line.append((f"{_told(view, metric, name, series):>{_VALUE}}", style or _bold(metric)))
+    bold = "bold" if metric.priority == 1 else ""
+    line.append((f"{_format_value(view, metric, name, series):>{_VALUE}}", style or bold))
     if layout.change:
         line.append(_change(metric, series, layout.change))
     if layout.spark:
@@ -119,7 +121,7 @@ def metric_row(view: View, name: str, layout: Layout, now: float, *, first: bool
 
 
 def _histogram_cells(view: View, name: str, layout: Layout) -> Line:
-    """A row for all choices of an action, or of one part of it: how often each was taken of late.
+    """The row for all choices of an action, or of one part of it: how often each was taken recently.
 
     The value is the commonest choice; bars stand where other metrics have their history.
     """
@@ -127,8 +129,8 @@ def _histogram_cells(view: View, name: str, layout: Layout) -> Line:
     shares, choices = [view.history.last(bar) or 0.0 for bar in named], [*named.values()]
     largest = max(shares)
     title = "  shares" if part is None else f"  shares, part {part}"
-    told = f"{label_choices(choices[shares.index(largest)])}: {largest:.0%}"
-    cells: Line = [(f"{title[: layout.name]:<{layout.name}}", ""), (f"{told:>{_VALUE}}", "")]
+    value = f"{label_choices(choices[shares.index(largest)])}: {largest:.0%}"
+    cells: Line = [(f"{title[: layout.name]:<{layout.name}}", ""), (f"{value:>{_VALUE}}", "")]
     if layout.change:
         cells.append((" " * layout.change, ""))
     if layout.spark:
@@ -147,11 +149,7 @@ def group_of(name: str) -> str:
     return name.partition("/")[0] if "/" in name else "run"
 
 
-def _bold(metric: Metric) -> str:
-    return "bold" if metric.priority == 1 else ""
-
-
-def _told(view: View, metric: Metric, name: str, series: Series) -> str:
+def _format_value(view: View, metric: Metric, name: str, series: Series) -> str:
     value = series.last
     if name == "eval/mean_reward":
         return score(value, view.history.last("eval/std_reward"))
@@ -163,7 +161,7 @@ def _told(view: View, metric: Metric, name: str, series: Series) -> str:
 
 
 def _change(metric: Metric, series: Series, width: int) -> tuple[str, str]:
-    """Since the record before; green and red only where one direction is better."""
+    """The change since the last record; green or red only where one direction is better."""
     if len(series) < 2 or not math.isfinite(series.values[-1] - series.values[-2]):
         return " " * width, ""
     change = series.values[-1] - series.values[-2]
@@ -181,5 +179,5 @@ def _range(series: Series, width: int) -> str:
     """The lowest and highest value so far, with as many digits as fit."""
     if not math.isfinite(series.peak) or series.low == series.peak:
         return ""
-    told = (f"{short(series.low, digits)}…{short(series.peak, digits)}" for digits in (3, 2, 1))
-    return next((text for text in told if len(text) <= width), "")
+    texts = (f"{short(series.low, digits)}…{short(series.peak, digits)}" for digits in (3, 2, 1))
+    return next((text for text in texts if len(text) <= width), "")

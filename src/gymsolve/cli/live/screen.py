@@ -1,6 +1,6 @@
-"""A terminal whose last lines are redrawn in place, while events and foreign output scroll above them.
+"""A terminal whose last lines are redrawn in place, while events and other output scroll above them.
 
-A few control codes do it: no training should wait for a library that draws.
+A few control codes suffice: no training should wait for a library that draws.
 """
 
 import os
@@ -15,18 +15,18 @@ from typing import TextIO
 
 from gymsolve.cli.live.table import render
 from gymsolve.cli.live.view import View
-from gymsolve.cli.printing.tables import Line, can_say, styled, text_width
+from gymsolve.cli.printing.tables import Line, can_say, join_pieces, styled, text_width
 
 _PLAIN = "\x1b[0m"
 _CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
 _ASCII = str.maketrans("▁▂▃▄▅▆▇█━─↑↓…–±×≥≤≠·", "_.:-=+*##-^v~-~x><!.")
-"""One character for one: the columns must stay where they are."""
+"""Each character becomes a single one, so that columns stay aligned."""
 
 Size = Callable[[], tuple[int, int]]
 
 
 class LiveScreen:
-    """The watcher sets the pace; each drawing is one write."""
+    """The live table on a terminal; each drawing is a single write."""
 
     def __init__(self, stream: TextIO, size: Size, *, colours: bool = True) -> None:
         self._stream: TextIO | None = stream
@@ -56,8 +56,8 @@ class LiveScreen:
 
     def line(self, text: str) -> None:
         with self._lock:
-            told = styled(text, "dim" if self._colours else "")
-            self._write(f"{self._up()}{_CLEAR_BELOW}{told}\n{self._text(self._drawn)}")
+            line = styled(text, "dim" if self._colours else "")
+            self._write(f"{self._up()}{_CLEAR_BELOW}{line}\n{self._text(self._drawn)}")
 
     def alert(self, text: str) -> None:
         pass  # the table shows it as long as it lasts
@@ -75,22 +75,20 @@ class LiveScreen:
             self._write(text)
 
     def give_way(self) -> None:
-        """Somebody wrote past this screen: leave what is there and begin below it."""
+        """Leave what is there and draw below it: something was written past this screen."""
         self._drawn = []
 
     def _up(self) -> str:
-        """Moves to the first line of the table; a terminal that became narrower has folded its lines."""
+        """The code that moves to the table's first line; a terminal that became narrower has folded lines."""
         width, rows = max(1, self._size()[0]), len(self._drawn)
         if width < self._drawn_width:
             widths = (sum(text_width(text) for text, _ in line) for line in self._drawn)
-            rows = sum(max(1, -(-one // width)) for one in widths)
+            rows = sum(max(1, -(-drawn // width)) for drawn in widths)
         return f"\r\x1b[{rows}A" if rows else "\r"
 
     def _text(self, lines: list[Line]) -> str:
-        shown = [
-            "".join(styled(text, style if self._colours else "") for text, style in line) for line in lines
-        ]
-        return "".join(f"{line}{_CLEAR_LINE}\n" for line in shown)
+        texts = (join_pieces(line, colours=self._colours) for line in lines)
+        return "".join(f"{text}{_CLEAR_LINE}\n" for text in texts)
 
     def _write(self, text: str) -> None:
         if self._stream is None:
@@ -105,7 +103,7 @@ class LiveScreen:
 
 
 class _Above(TextIOBase):
-    """What others print, line by line above the table."""
+    """A stream that writes what others print above the table, line by line."""
 
     def __init__(self, screen: LiveScreen, stream: TextIO) -> None:
         self._screen, self._stream, self._begun = screen, stream, ""
@@ -132,9 +130,8 @@ class _Above(TextIOBase):
 
 def terminal_size(stream: TextIO) -> tuple[int, int]:
     """Columns and lines of this stream's terminal; COLUMNS and LINES where it does not know its size."""
-    columns, lines = shutil.get_terminal_size()
     with suppress(OSError):
-        found = os.get_terminal_size(stream.fileno())
-        if found.columns and found.lines:
-            columns, lines = found
-    return columns, lines
+        size = os.get_terminal_size(stream.fileno())
+        if size.columns and size.lines:
+            return size.columns, size.lines
+    return shutil.get_terminal_size()

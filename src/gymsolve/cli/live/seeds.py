@@ -18,29 +18,29 @@ _LINE_SECONDS = (10.0, 60.0)
 
 @dataclass
 class _Row:
-    """What is known of one seed."""
+    """The progress of one seed."""
 
     seed: int
     run: Run | None = None
     status: str = "waiting"
-    read: int = 0
-    """Bytes of its metrics that were read."""
+    offset: int = 0
+    """Bytes of its metrics that have been read."""
     env_steps: int = 0
     vec_steps: int = 0
     evaluation: float | None = None
     best: float | None = None
     training: float | None = None
 
-    def look(self) -> None:
-        """Read what was recorded since the last look; a line that is still being written waits."""
+    def read_new(self) -> None:
+        """Read the records since the last call; a line that is still being written comes later."""
         path = None if self.run is None else self.run.path / "metrics.jsonl"
         if path is None or not path.is_file():
             return
         with path.open("rb") as file:
-            file.seek(self.read)
+            file.seek(self.offset)
             new = file.read()
         whole, newline, _ = new.rpartition(b"\n")
-        self.read += len(whole) + len(newline)
+        self.offset += len(whole) + len(newline)
         for line in whole.splitlines():
             self._take(line)
 
@@ -60,19 +60,19 @@ class _Row:
             self.best = reward if self.best is None else max(self.best, reward)
 
     def cells(self, budget: int, budget_in: str) -> str:
-        told = f"seed {self.seed:<4} {self.status:<9}"
+        text = f"seed {self.seed:<4} {self.status:<9}"
         if self.run is None:
-            return told
-        taken, unit = (
-            (self.env_steps, "steps") if budget_in == "env_steps" else (self.vec_steps, "vector steps")
-        )
-        told += f" {count(taken):>11} of {count(budget)} {unit}"
-        told += f"  evaluated {number(self.evaluation):>7}  best {number(self.best):>7}"
-        return told + f"  training {number(self.training):>7}"
+            return text
+        taken, unit = self.env_steps, "steps"
+        if budget_in != "env_steps":
+            taken, unit = self.vec_steps, "vector steps"
+        text += f" {count(taken):>11} of {count(budget)} {unit}"
+        text += f"  evaluated {number(self.evaluation):>7}  best {number(self.best):>7}"
+        return text + f"  training {number(self.training):>7}"
 
 
 class SeedsView:
-    """Hears of seeds and tells a stream of them, if there is one."""
+    """Shows the events of seeds on a stream, if there is one."""
 
     def __init__(self, group: Group, budget: tuple[int, str], jobs: int, stream: TextIO | None) -> None:
         self._rows = {seed: _Row(seed) for seed in group.seeds}
@@ -94,40 +94,40 @@ class SeedsView:
         return time.monotonic() - self._began
 
     def hear(self, event: Event) -> None:
-        """Show what happened to a seed; keys of the queue are seeds."""
+        """Show an event of a seed; the keys of the queue are seeds."""
         match event:
             case TaskBegun(key, run):
-                self._tell_begin(int(key), run)
+                self._show_begin(int(key), run)
             case TaskEnded(key, run):
-                self._tell_end(int(key), run)
+                self._show_end(int(key), run)
             case TaskFailed(key, error):
                 self._rows[int(key)].status = "failed"
                 self._drawn = 0
                 self._say(f"seed {key} could not begin: {error}")
             case Tick():
-                self._look()
+                self._refresh()
 
-    def _tell_begin(self, seed: int, run: Run) -> None:
+    def _show_begin(self, seed: int, run: Run) -> None:
         self.has_begun = True
         self._rows[seed].run, self._rows[seed].status = run, "training"
         if not self._live:
             self._say(f"seed {seed} begins: {run.path}")
 
-    def _tell_end(self, seed: int, run: Run) -> None:
+    def _show_end(self, seed: int, run: Run) -> None:
         row, summary = self._rows[seed], run.summary()
-        row.look()
+        row.read_new()
         row.status = summary.status
         if not self._live:
             reason = "" if summary.reason in (None, summary.status) else f" ({summary.reason})"
             best = f"best evaluation {number(row.best)}"
             self._say(f"seed {seed} {row.status}{reason}: {best}, {count(summary.env_steps)} steps")
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         now = time.monotonic()
         if self._stream is None or now < self._next:
             return
         for row in self._rows.values():
-            row.look()
+            row.read_new()
         if self._live:
             self._next = now + _DRAW_SECONDS
             self._draw()
@@ -138,14 +138,14 @@ class SeedsView:
             self._say("\n".join(active))
 
     def give_way(self) -> None:
-        """Something was written past this view: begin anew below it."""
+        """Draw below what is there: something was written past this view."""
         self._drawn = 0
 
     def close(self) -> None:
         """Leave the final state on the terminal."""
         self._next = 0.0
         if self._live:
-            self._look()
+            self._refresh()
 
     def _draw(self) -> None:
         assert self._stream is not None
@@ -155,10 +155,7 @@ class SeedsView:
         rows = list(self._rows.values())
         if len(rows) > room:
             rows = sorted(rows, key=lambda row: row.status != "training")[:room]
-        lines = [
-            f"{self._title}  {duration(self.seconds)}",
-            *(row.cells(*self._budget) for row in rows),
-        ]
+        lines = [f"{self._title}  {duration(self.seconds)}", *(row.cells(*self._budget) for row in rows)]
         up = f"\r\x1b[{self._drawn}A" if self._drawn else "\r"
         self._write(up + "".join(f"{line[:width]}\x1b[K\n" for line in lines))
         self._drawn = len(lines)

@@ -1,4 +1,4 @@
-"""The live table of a training, as lines of text: what it says and what fits. No terminal here.
+"""The live table of a training as lines of text; `screen.py` draws them.
 
 This code puts lines together by hand: libraries measure every cell, which takes several times as long, and
 training waits meanwhile.
@@ -8,21 +8,21 @@ from typing import Any
 
 from gymsolve.cli.live.rows import MARKS, SEVERITY_STYLES, Layout, choose_rows, group_of, header, metric_row
 from gymsolve.cli.live.view import View
-from gymsolve.cli.printing.tables import Line, cut, fold
+from gymsolve.cli.printing.tables import Line, cut, fold, join_pieces
 from gymsolve.metrics.wording import event_evidence, lasting, remedy_text
 from gymsolve.text import count, duration, number
 
 _SPARE_LINES = 2
-"""Left free: the cursor's line, and one so that a prompt or a message does not push the table up."""
+"""Lines left free: the cursor's, and another so that a message does not push the table up."""
 _ALERT_SHARE = 0.4
-"""Of the lines, at most; but three at least."""
+"""The largest share of lines for alerts, which get three lines at least."""
 _SLOW_ROLLOUT = 1.0
 """Seconds from which a rollout gets a progress bar of its own; faster ones would only flicker."""
 _SMALL_BAR, _LABEL = 20, 12
 
 
 def render(view: View, now: float, width: int = 100, height: int = 50) -> list[Line]:
-    """The whole table; low and narrow terminals get what matters most."""
+    """The whole table; small terminals get the most important rows and columns."""
     room = max(1, height - _SPARE_LINES)
     layout = Layout.of(width)
     # The line of activity is there even when empty: the table below it must not jump.
@@ -38,8 +38,8 @@ def render(view: View, now: float, width: int = 100, height: int = 50) -> list[L
 
 
 def plain(lines: list[Line]) -> str:
-    """The same without colours."""
-    return "\n".join("".join(text for text, _ in line) for line in lines)
+    """The table without colours."""
+    return "\n".join(map(join_pieces, lines))
 
 
 def _title(view: View) -> Line:
@@ -54,15 +54,15 @@ def _title(view: View) -> Line:
 
 def _bar(view: View, now: float, width: int) -> Line:
     if view.ended:
-        told = f"  {view.ended} after {count(view.steps_now)} of {count(view.budget)} steps"
-        length = max(5, min(40, width - len(told)))
-        return [*_strip(1.0 if view.ended == "solved" else view.fraction, length), (told, "")]
+        text = f"  {view.ended} after {count(view.steps_now)} of {count(view.budget)} steps"
+        length = max(5, min(40, width - len(text)))
+        return [*_strip(1.0 if view.ended == "solved" else view.fraction, length), (text, "")]
     remaining = view.remaining(now)
     left = "" if remaining is None else f"{duration(remaining)} left"
     unit = "vector steps" if view.budget_in == "vec_steps" else "steps"
-    told = f"  {view.fraction:4.0%}  {count(view.taken_now)} / {count(view.budget)} {unit}  "
-    length = max(5, min(40, width - len(told) - len(left)))  # the numbers matter more than the bar
-    return [*_strip(view.fraction, length), (told, ""), (left, "cyan")]
+    text = f"  {view.fraction:4.0%}  {count(view.taken_now)} / {count(view.budget)} {unit}  "
+    length = max(5, min(40, width - len(text) - len(left)))  # the numbers matter more than the bar
+    return [*_strip(view.fraction, length), (text, ""), (left, "cyan")]
 
 
 def _strip(fraction: float, width: int) -> Line:
@@ -71,7 +71,7 @@ def _strip(fraction: float, width: int) -> Line:
 
 
 def _activity(view: View, now: float) -> Line:
-    """What is going on that takes long: an evaluation, or a slow rollout."""
+    """The progress of an evaluation or of a slow rollout."""
     if view.evaluation is not None and view.evaluation[0] < view.evaluation[1]:
         bar, seconds = small_bar("evaluating", view.evaluation, "episodes"), now - view.evaluation_began
         if seconds < _SLOW_ROLLOUT:
@@ -84,25 +84,22 @@ def _activity(view: View, now: float) -> Line:
 
 
 def small_bar(label: str, done_of: tuple[int, int], unit: str) -> Line:
-    """How much of something is done."""
+    """A label, a short bar, and the numbers behind it."""
     done, total = done_of
-    return [
-        (f"{label:<{_LABEL}}", ""),
-        *_strip(done / total, _SMALL_BAR),
-        (f"  {count(done)} / {count(total)} {unit}", ""),
-    ]
+    numbers = f"  {count(done)} / {count(total)} {unit}"
+    return [(f"{label:<{_LABEL}}", ""), *_strip(done / total, _SMALL_BAR), (numbers, "")]
 
 
 def _alerts(view: View, width: int, room: int) -> list[Line]:
     """The root cause in full, other alerts by name, and the number of those that do not fit."""
     if not view.alerts:
         return [[("no alerts", "dim")]]
-    roots = [one for one in view.alerts.values() if one["because"] is None]
-    first, *others = sorted(roots, key=lambda one: one["severity"] == "info")  # hints last
+    roots = [alert for alert in view.alerts.values() if alert["because"] is None]
+    first, *others = sorted(roots, key=lambda alert: alert["severity"] == "info")  # hints last
     follows = _following(view, first["id"])
     hence = _hence(follows, width)
     details = _details(first, follows, width)[: max(0, room - 1 - len(hence) - bool(others))]
-    lines = [_root(first), *details, *hence, *(_other(view, one) for one in others)]
+    lines = [_root(first), *details, *hence, *(_other(view, alert) for alert in others)]
     if len(lines) <= room:
         return lines
     more = f"  and {count(len(lines) - room + 1)} more"
@@ -115,31 +112,31 @@ def _root(alert: dict[str, Any]) -> Line:
 
 
 def _other(view: View, alert: dict[str, Any]) -> Line:
-    """One that is not the first, with what follows from it, on one line."""
-    names = ", ".join(one["id"] for one in _following(view, alert["id"]))
+    """A cause that is not the first, with its consequences, on one line."""
+    names = ", ".join(consequence["id"] for consequence in _following(view, alert["id"]))
     return [*_root(alert), (f"; follows from it: {names}", "dim")] if names else _root(alert)
 
 
 def _following(view: View, root: str) -> list[dict[str, Any]]:
-    return [one for one in view.alerts.values() if one["because"] == root]
+    return [alert for alert in view.alerts.values() if alert["because"] == root]
 
 
 def _hence(follows: list[dict[str, Any]], width: int) -> list[Line]:
-    """On one line without a mark: what follows from a cause is no news of its own."""
-    names = [one["id"] for one in follows]
+    """The consequences of the first cause on one line; those that do not fit are counted."""
+    names = [alert["id"] for alert in follows]
     for kept in range(len(names), 0, -1):
         more = f" (+{len(names) - kept} more)" if kept < len(names) else ""
-        told = f"  follows from it: {', '.join(names[:kept])}{more}"
-        if len(told) <= width or kept == 1:
-            return [[(told, "dim")]]
+        text = f"  follows from it: {', '.join(names[:kept])}{more}"
+        if len(text) <= width or kept == 1:
+            return [[(text, "dim")]]
     return []
 
 
 def _details(alert: dict[str, Any], follows: list[dict[str, Any]], width: int) -> list[Line]:
-    """Evidence, remedy and likely cause; the last ones are left out first where there is no room."""
+    """Evidence, remedy and likely cause, the most useful first: the caller cuts them to the room it has."""
     proof = f"{event_evidence(alert)}, {lasting(alert, follows)}"
     pieces = [(proof, ""), (remedy_text(alert), "bold")]
-    # Where no setting helps, the cause is all that leads anywhere.
+    # Where no setting helps, the cause matters more than the remedy.
     pieces.insert(2 if alert["changes"] else 1, (f"likely: {alert['cause']}", ""))
     return [
         [(line, style)]

@@ -1,8 +1,8 @@
 """Play in a terminal: keys come from the keyboard, and the environment is drawn in characters.
 
-It takes the place of the page of a session (`apps/play/person.py`). A terminal does not tell when a key
-goes up, so every key is a tap. The terminal is put back as it was, however play ends. Where standard input is
-no terminal, its letters are the keys.
+The terminal takes the place of the page of a session (`apps/play/person.py`). It does not report when a key
+goes up, so every key is a tap. Its settings are restored however play ends. Where standard input is no
+terminal, its letters are the keys.
 """
 
 import os
@@ -19,20 +19,11 @@ from typing import Any
 from gymsolve.apps.serve import GoneError
 from gymsolve.text import number, plural
 
-_KEYS = {
-    **{
-        f"\x1b{kind}{letter}": key
-        for kind in "[O"
-        for letter, key in zip("ABCD", ("up", "down", "right", "left"), strict=True)
-    },
-    " ": "space",
-    "\r": "enter",
-    "\n": "enter",
-    "\t": "tab",
-    "\x7f": "backspace",
-}
+_KEYS = {" ": "space", "\r": "enter", "\n": "enter", "\t": "tab", "\x7f": "backspace"}
+for _letter, _arrow in zip("ABCD", ("up", "down", "right", "left"), strict=True):
+    _KEYS |= {f"\x1b[{_letter}": _arrow, f"\x1bO{_letter}": _arrow}
 _PRESSED = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Za-z]|.", re.DOTALL)
-"""What one key sends: a character, or a sequence; the end of an unknown one is no key of its own."""
+"""A key sends a character or a sequence; an unknown sequence counts as a single key."""
 _ARROWS = {"up": "↑", "down": "↓", "left": "←", "right": "→"}
 _END = "\x04"
 """Ctrl-D."""
@@ -48,10 +39,10 @@ _WAITS = {
 
 
 class Terminal:
-    """Who sits at it, as a session of play sees them."""
+    """The player at a terminal, in place of a page."""
 
     def __init__(self, *, lasting: bool) -> None:
-        """A `lasting` session goes on when nobody can press keys any more: it has an end of its own."""
+        """A `lasting` session goes on after the end of the input, since it ends by itself."""
         self._input, self._lasting = sys.stdin.fileno(), lasting
         self._live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
         self._inbox: deque[dict[str, Any]] = deque()
@@ -87,7 +78,7 @@ class Terminal:
             self._undo.pop()()
 
     def receive(self, timeout: float | None = None) -> dict[str, Any] | None:
-        """What was pressed next, as the message of a page; one step at a time, so that each is seen."""
+        """The next key as the message of a page; one step at a time, so that each is seen."""
         if self._stepped and timeout == 0:
             self._stepped = False
             return None
@@ -123,7 +114,7 @@ class Terminal:
                 self._settle(key)
 
     def _settle(self, key: str) -> None:
-        """Keys that mean the same everywhere."""
+        """Handle the keys that mean the same in every environment."""
         mode = self._state.get("mode")
         if key == _STEP:
             self._inbox.append({"type": "step"})
@@ -140,7 +131,7 @@ class Terminal:
     # --------------------------------------------------------------------------------- the screen
 
     def send(self, message: dict[str, Any], blob: bytes = b"") -> None:
-        """Show what a session tells."""
+        """Show a message of the session."""
         kind = message["type"]
         if kind == "frame":
             self._show(message)
@@ -151,27 +142,28 @@ class Terminal:
         elif kind == "episode":
             kept = f", kept in {message['kept']}" if message["kept"] else ""
             steps, earned = plural(message["length"], "step"), number(message["raw_return"])
-            told = f"return {earned} after {steps} ({message['end']})"
-            self._last_words = f"episode {message['number']}: {told}{kept}\n"
+            result = f"return {earned} after {steps} ({message['end']})"
+            self._last_words = f"episode {message['number']}: {result}{kept}\n"
         elif kind in ("note", "refusal"):
             self._remark(message["text"])
 
     def _remark(self, text: str) -> None:
-        """A line that stays, below the newest picture."""
+        """Write a line that stays, below the newest picture."""
         self._write(f"{text}\n")
         self._drawn = 0
 
     def _greet(self, ready: dict[str, Any]) -> None:
-        plain = [one for one in ready["controls"]["bindings"] if len(one["keys"]) == 1]
-        self._bound = {one["keys"][0] for one in plain}
-        keys = "  ".join(f"{_ARROWS.get(one['keys'][0], one['keys'][0])} {one['label']}" for one in plain)
+        bindings = ready["controls"]["bindings"]
+        labels = {row["keys"][0]: row["label"] for row in bindings if len(row["keys"]) == 1}
+        self._bound = set(labels)
+        keys = "  ".join(f"{_ARROWS.get(key, key)} {label}" for key, label in labels.items())
         if not sys.stdout.isatty():  # nobody looks on
             self._inbox.append({"type": "speed", "factor": 0})
         self._write(f"{ready['name']}    {keys}\n")
         self._write("Esc pauses, . takes a step, Tab takes over and hands back, Ctrl-D ends\n\n")
 
     def _show(self, frame: dict[str, Any]) -> None:
-        """One state, in place of the one before."""
+        """Draw a state in place of the previous one."""
         self._inbox.appendleft({"type": "ack", "frame": frame["frame"]})  # shown: the next may come
         picture = frame.get("text")
         if picture is None:
@@ -187,14 +179,14 @@ class Terminal:
         self._over = self._over or frame["waits"] == "done"
 
     def _line(self, frame: dict[str, Any]) -> str:
-        told = [f"step {frame['step']}", f"return {number(frame['raw_return'])}"]
+        parts = [f"step {frame['step']}", f"return {number(frame['raw_return'])}"]
         if frame["action"]:
-            told.append(f"{frame['action']} ({frame['who']})")
+            parts.append(f"{frame['action']} ({frame['who']})")
         if frame["value"] is not None:
-            told.append(f"value {number(frame['value'])}")
+            parts.append(f"value {number(frame['value'])}")
         if frame["waits"] in _WAITS:
-            told.append(_WAITS[frame["waits"]])
-        return "  ".join(told)
+            parts.append(_WAITS[frame["waits"]])
+        return "  ".join(parts)
 
     @staticmethod
     def _write(text: str) -> None:
@@ -203,5 +195,5 @@ class Terminal:
 
 
 def _leave(which: int, frame: FrameType | None) -> None:
-    """Ended by a signal: the way out puts the terminal back."""
+    """End the process at a signal; leaving restores the terminal."""
     sys.exit(128 + which)

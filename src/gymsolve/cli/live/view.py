@@ -1,4 +1,4 @@
-"""What is known of a run while it trains, and the lines that tell it. No terminal here."""
+"""The state of a run while it trains, and lines of text about it."""
 
 import time
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class View:
-    """Updated in place by the watcher, read by screens."""
+    """The state of a run; the watcher updates it in place, screens read it."""
 
     title: str
     budget: int
@@ -23,17 +23,17 @@ class View:
     counters: "Counters"
     """The trainer's own; only read."""
     budget_in: str = "env_steps"
-    """What the budget counts."""
+    """The unit of the budget."""
     best: float | None = None
     """Mean return of the best evaluation."""
     success_threshold: float | None = None
-    """Share of successes that counts as solved, where that decides instead of the return."""
+    """Share of successes that counts as solved, where it decides instead of the return."""
     stages: tuple[str, ...] = ()
-    """Of a curriculum, in order."""
+    """The stages of a curriculum, in order."""
     max_entropy: float | None = None
-    """Of a policy that knows nothing; None where there is no largest."""
+    """Entropy of the uniform policy; None where there is no largest entropy."""
     history: History = field(default_factory=History)
-    """All records so far, those of earlier sittings included; the rules keep it, screens only read it."""
+    """All records so far, those of earlier sittings included; only the rules append to it."""
     alerts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Active alerts and their causes by id, as in events; the root cause first."""
     rollout: tuple[int, int] = (0, 0)
@@ -45,10 +45,10 @@ class View:
     evaluation_began: float = 0.0
     rollout_began: float = 0.0
     ended: str = ""
-    """Why nothing more will come, once that is known: `solved` or `ended`."""
+    """How the training ended: `solved` or `ended`; empty before."""
     began: float = field(default_factory=time.perf_counter)
     steps_before: int = field(init=False)
-    """Where this sitting of a resumed run began."""
+    """Steps at which this sitting of a resumed run began."""
     seconds_before: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,20 +56,21 @@ class View:
         self.rollout_began = self.began
 
     def evaluating(self, done: int, total: int, now: float) -> None:
-        """A vector step of an evaluation is over; a long evaluation may follow a routine one."""
+        """Count a vector step of an evaluation; a long evaluation may follow a routine evaluation."""
         if self.evaluation is None or done < self.evaluation[0] or total != self.evaluation[1]:
             self.evaluation_steps, self.evaluation_began = 0, now
         self.evaluation, self.rollout = (done, total), (0, 0)
         self.evaluation_steps += 1
 
     def recorded(self) -> None:
-        """A record of metrics has been written, and is in the history."""
+        """Forget the rollout: its metrics are in the history now."""
         self.rollout = (0, 0)  # its steps are in the counters now
 
     def severity(self, metric: str) -> str | None:
         """The worst active alert about a metric; None when there is none."""
-        found = {one["severity"] for one in self.alerts.values() if one["active"] and one["metric"] == metric}
-        return next((severity for severity in ("error", "warn", "info") if severity in found), None)
+        alerts = [alert for alert in self.alerts.values() if alert["active"] and alert["metric"] == metric]
+        severities = {alert["severity"] for alert in alerts}
+        return next((severity for severity in ("error", "warn", "info") if severity in severities), None)
 
     @property
     def steps_now(self) -> int:
@@ -78,9 +79,9 @@ class View:
 
     @property
     def taken_now(self) -> int:
-        """The same in the unit of the budget."""
-        counted_alone = self.budget_in == "vec_steps"
-        return self.counters.vec_steps + self.rollout[0] if counted_alone else self.steps_now
+        """Steps in the unit of the budget, the rollout under way included."""
+        in_vec_steps = self.budget_in == "vec_steps"
+        return self.counters.vec_steps + self.rollout[0] if in_vec_steps else self.steps_now
 
     @property
     def fraction(self) -> float:
@@ -98,7 +99,7 @@ class View:
 
 
 def progress_line(view: View, now: float) -> str:
-    """Where the run stands, on one line."""
+    """The progress of the run, on one line."""
     last = view.history.last
     parts = [f"{count(view.steps_now):>10} steps  {view.fraction:>4.0%}"]
     stage = view.stages[int(last("curriculum/stage") or 1) - 1] if view.stages else ""
@@ -115,7 +116,7 @@ def progress_line(view: View, now: float) -> str:
 
 
 def evaluating_line(view: View, now: float) -> str:
-    """How far the evaluation under way is, on one line."""
+    """The progress of the evaluation under way, on one line."""
     done, total = view.evaluation or (0, 0)
     where = f"{count(view.steps_now):>10} steps  evaluating: {count(done)} of {count(total)} episodes"
     each = plural(view.evaluation_steps, "step")
@@ -132,10 +133,10 @@ def evaluation_line(
     mean = score(record["eval/mean_reward"], record.get("eval/std_reward"))
     needed = "" if threshold is None else f", {number(threshold)} needed"
     played = plural(int(record["eval/episodes"]), "episode")
-    told = f"{count(record['env_steps']):>10} steps  evaluation: {mean} over {played}"
+    line = f"{count(record['env_steps']):>10} steps  evaluation: {mean} over {played}"
     if "eval/confirm_mean_reward" in record:
-        told += f", then {number(record['eval/confirm_mean_reward'])} on fresh seeds"
+        line += f", then {number(record['eval/confirm_mean_reward'])} on fresh seeds"
     if success_threshold is not None:
         needed = f", {record['eval/success_rate']:.0%} successes, {success_threshold:.0%} needed"
     tasks = task_verdicts(record)
-    return told + (needed if not tasks else f": {'; '.join(map(str, tasks))}")
+    return line + (needed if not tasks else f": {'; '.join(map(str, tasks))}")

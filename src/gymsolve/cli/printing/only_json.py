@@ -15,14 +15,14 @@ _STDOUT, _STDERR = 1, 2
 
 
 class Answer:
-    """Whether a command still owes an answer."""
+    """Remembers whether a command has printed its answer."""
 
     def __init__(self, *, missing: bool) -> None:
         self.missing = missing
 
 
 class _Aside(io.TextIOBase):
-    """Stands in for standard output and writes to standard error; knows where answers go."""
+    """Stands in for standard output and writes to standard error; keeps the stream for answers."""
 
     def __init__(self, answers: TextIO) -> None:
         self.answers = answers
@@ -42,7 +42,7 @@ class _Aside(io.TextIOBase):
 
 
 def answer_stream() -> TextIO:
-    """Where the answer of a command goes: standard output, the real one."""
+    """The real standard output, to which a command prints its answer."""
     if not isinstance(sys.stdout, _Aside):
         return sys.stdout
     sys.stdout.answer.missing = False
@@ -51,15 +51,14 @@ def answer_stream() -> TextIO:
 
 @contextmanager
 def only_json(asked: bool) -> Iterator[Answer]:
-    """Keep everything but answers off standard output, if that was asked for."""
+    """Keep everything but the answer off standard output, if `asked`."""
     if not asked:
         yield Answer(missing=False)
         return
     plain = sys.stdout
     plain.flush()
-    if (
-        not isinstance(plain, io.TextIOWrapper) or plain is not sys.__stdout__
-    ):  # somebody catches what is printed; there is no descriptor to turn
+    if not isinstance(plain, io.TextIOWrapper) or plain is not sys.__stdout__:
+        # Output is captured, as in tests: there is no file descriptor to redirect.
         sys.stdout = aside = _Aside(plain)
         try:
             yield aside.answer

@@ -7,11 +7,12 @@ Off a terminal tables are as wide as they need to be: cut-off ids are of no use 
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TextIO
 
 from gymsolve.cli.printing.only_json import answer_stream
 from gymsolve.cli.printing.tables import GAP, panel_lines, styled, table_lines, text_width
+from gymsolve.runs.files import to_json
 from gymsolve.text import printable
 
 _WIDE = 10_000
@@ -19,14 +20,12 @@ _COLOURS = {"solved": "green", "running": "blue", "crashed": "red", "damaged": "
 
 
 def say(text: str = "", *, stream: TextIO | None = None) -> None:
-    """Lines of text, at once where a stream is named."""
+    """Print lines of text; where a stream is named, flush it."""
     print(printable(text), file=stream, flush=stream is not None)
 
 
 def print_json(data: Any) -> None:
     """One line of strict JSON."""
-    from gymsolve.runs.files import to_json
-
     stream = answer_stream()
     print(printable(to_json(data), json=True), file=stream)
     stream.flush()
@@ -41,9 +40,16 @@ def heading(text: str) -> None:
     print(f"\n{styled(printable(text), _style('bold'))}")
 
 
+def print_lines(title: str, lines: Sequence[str]) -> None:
+    """Indented lines below a heading; nothing without lines."""
+    if lines:
+        heading(title)
+        say("\n".join(f"  {line}" for line in lines))
+
+
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
     """Columns with headings; those named in `right` hold numbers. Words for a status are coloured."""
-    _print(headers, [_shown(row) for row in rows], right, _width())
+    _print(headers, [_printable(row) for row in rows], right, _width())
 
 
 def print_whole_table(
@@ -58,31 +64,27 @@ def print_whole_table(
     On a narrow terminal this leaves out the `expendable` columns, in their order. The terminal breaks lines
     that are still too long, and joins them again in what is copied.
     """
-    rows = [_shown(row) for row in rows]
-    widths = {
-        name: max(map(text_width, column))
-        for name, column in zip(headers, zip(headers, *rows, strict=True), strict=True)
-    }
+    rows = [_printable(row) for row in rows]
+    columns = zip(headers, *rows, strict=True)
+    widths = {name: max(map(text_width, cells)) for name, cells in zip(headers, columns, strict=True)}
     for name in expendable:
-        if sum(widths.values()) + GAP * (len(widths) - 1) <= _width():
+        if _whole_width(widths.values()) <= _width():
             break
         del widths[name]
     kept = [index for index, name in enumerate(headers) if name in widths]
-    whole = sum(widths.values()) + GAP * (len(widths) - 1)
-    _print(list(widths), [[row[index] for index in kept] for row in rows], right, whole)
+    cells = [[row[index] for index in kept] for row in rows]
+    _print(list(widths), cells, right, _whole_width(widths.values()))
 
 
 def print_panel(title: str, body: Sequence[str], style: str) -> None:
     """Lines in a frame of that colour."""
-    for line in panel_lines(
-        printable(title), _shown(body), width=_width(), frame=_style(style), bold=_style("bold")
-    ):
-        print(line)
+    head, lines, frame = printable(title), _printable(body), _style(style)
+    print("\n".join(panel_lines(head, lines, width=_width(), frame=frame, bold=_style("bold"))))
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     """Names and what they are, aligned; paths stay whole, so that they can be copied."""
-    rows = [_shown((f"  {name}", told)) for name, told in pairs]
+    rows = [_printable((f"  {name}", text)) for name, text in pairs]
     styles = [(_style("dim"), "")] * len(rows)
     for line in table_lines(rows, width=_width(), styles=styles, break_words=False) if rows else ():
         print(line)
@@ -96,8 +98,12 @@ def _print(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
         print(line)
 
 
-def _shown(cells: Sequence[str]) -> list[str]:
+def _printable(cells: Sequence[str]) -> list[str]:
     return [printable(cell) for cell in cells]
+
+
+def _whole_width(widths: Collection[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
 
 
 def _width() -> int:

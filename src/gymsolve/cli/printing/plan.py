@@ -1,10 +1,11 @@
-"""What a run is going to do, told before it does it."""
+"""The plan of a run, printed before it starts."""
 
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gymsolve.cli.printing.output import say
+from gymsolve.recipes import flatten, validate
 from gymsolve.text import UNITS, count, plural, setting
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from gymsolve.training.planning.plan import Plan
 
 _MOST_WIDTH = 48
-"""A setting with more characters does not widen the column for all."""
+"""A longer setting does not widen the column."""
 _NORMALISED = {
     "none": "",
     "running": ", observations normalised (running statistics)",
@@ -29,7 +30,7 @@ def plan_lines(plan: "Plan", start_from: str | None = None) -> list[str]:
     """The summary as text."""
     config, resolved = plan.config, plan.resolved
     lines = [resolved.name + (f"  {config.description}" if config.description else "")]
-    lines += [f"  {name:<12} {told}" for name, told in _summary(config, plan.threshold)]
+    lines += [f"  {name:<12} {text}" for name, text in _summary(config, plan.threshold)]
     if start_from is not None:
         lines.append(f"  {'weights':<12} of {start_from}")
     if plan.reasons:
@@ -41,19 +42,19 @@ def plan_lines(plan: "Plan", start_from: str | None = None) -> list[str]:
     rows = settings_rows(config, resolved.provenance)
     if rows:
         lines.append("  Settings that differ from the defaults:")
-        lines += _aligned([(f"{path}={told}", source) for path, told, source in rows])
+        lines += _aligned([(f"{path}={value}", source) for path, value, source in rows])
     return lines
 
 
 def _aligned(rows: list[tuple[str, str]]) -> list[str]:
-    """Settings beside their sources; one that is long has its source on the next line and moves no other."""
-    width = max((len(told) for told, _ in rows if len(told) <= _MOST_WIDTH), default=0)
+    """Settings beside their sources; a long setting has its source on the next line."""
+    width = max((len(change) for change, _ in rows if len(change) <= _MOST_WIDTH), default=0)
     lines = []
-    for told, source in rows:
-        if len(told) > _MOST_WIDTH:
-            lines.append(f"    {told}")
-            told = ""
-        lines.append(f"    {told:<{width}}  {source}")
+    for change, source in rows:
+        if len(change) > _MOST_WIDTH:
+            lines.append(f"    {change}")
+            change = ""
+        lines.append(f"    {change:<{width}}  {source}")
     return lines
 
 
@@ -61,8 +62,6 @@ def settings_rows(
     config: "TrainConfig", provenance: Mapping[str, str], *, everything: bool = False
 ) -> list[tuple[str, str, str]]:
     """Path, value and source of each setting; by default only of those that differ from the default."""
-    from gymsolve.recipes import flatten, validate
-
     bare = flatten(validate({"env": {"id": config.env.id}, "algo": {"name": config.algo.name}}))
     return [
         (path, setting(value), provenance[path])
@@ -92,7 +91,7 @@ def _summary(config: "TrainConfig", threshold: float | None) -> list[tuple[str, 
         ("environment", _environment(config)),
         ("algorithm", _algorithm(config)),
         ("network", _network(config)),
-        *_ways(config),
+        *_extensions(config),
         ("budget", f"{count(config.steps)} {unit}"),
         ("evaluation", f"{often} {count(config.eval_every)} {unit}, {played}; {goal}"),
         ("seed", str(config.seed)),
@@ -104,56 +103,58 @@ def _environment(config: "TrainConfig") -> str:
 
     env = config.env
     what = f"{plural(len(env.tasks), 'task')} ({', '.join(env.tasks)})" if env.tasks else env.id
-    told = f"{what}, {env.num_envs} in parallel"
+    copies = f"{env.num_envs} in parallel"
     if debugger_attached():
-        copies = "one copy of each" if env.tasks else "one copy"
-        told = f"{what}, {copies} in this process because a debugger is attached"
+        each = " of each" if env.tasks else ""
+        copies = f"one copy{each} in this process because a debugger is attached"
     extras = [setting(wrapper) for wrapper in env.model_dump(mode="json")["wrappers"]]
     if env.kwargs:
         extras.insert(0, setting(env.kwargs))
     if env.frame_stack > 1:
         extras.append(f"{env.frame_stack} frames stacked")
-    return "; ".join([told, *extras])
+    return "; ".join([f"{what}, {copies}", *extras])
 
 
 def _algorithm(config: "TrainConfig") -> str:
     algo, dumped = config.algo, config.algo.model_dump(mode="json")
     batch = config.env.num_envs * algo.num_steps
-    told = f"{algo.name.upper()}, rollouts of {config.env.num_envs} × {algo.num_steps} = {count(batch)} steps"
+    text = f"{algo.name.upper()}, rollouts of {config.env.num_envs} × {algo.num_steps} = {count(batch)} steps"
     if "num_epochs" in dumped:
-        told += f", {setting(dumped['num_epochs'])} epochs, {algo.minibatches} minibatch"
-        told += "es each" if algo.minibatches > 1 else " each"
+        text += f", {setting(dumped['num_epochs'])} epochs, {algo.minibatches} minibatch"
+        text += "es each" if algo.minibatches > 1 else " each"
     if algo.name == "dqn":
-        told += f", {algo.gradient_steps * algo.num_steps:g} gradient steps on {algo.batch_size} of the last "
-        told += f"{count(algo.buffer_size)} steps each"
+        text += f", {algo.gradient_steps * algo.num_steps:g} gradient steps on {algo.batch_size} of the last "
+        text += f"{count(algo.buffer_size)} steps each"
     if algo.values_actions:
-        told += f", ε {setting(dumped['epsilon'])}"
-    return f"{told}, learning rate {setting(dumped['learning_rate'])}"
+        text += f", ε {setting(dumped['epsilon'])}"
+    return f"{text}, learning rate {setting(dumped['learning_rate'])}"
 
 
-def _ways(config: "TrainConfig") -> list[tuple[str, str]]:
-    """How it explores and through which stages it goes, where the settings ask for either."""
-    explore, stages, told = config.explore, config.curriculum, []
+def _extensions(config: "TrainConfig") -> list[tuple[str, str]]:
+    """Exploration and curriculum, where the settings ask for them."""
+    explore, stages = config.explore, config.curriculum
+    parts, rows = [], []
     if explore.bonus != "none":
         coef = setting(explore.model_dump(mode="json")["coef"])
-        told.append(f"a bonus of weight {coef} for what is new ({explore.bonus})")
+        parts.append(f"a bonus of weight {coef} for what is new ({explore.bonus})")
     if explore.archive is not None:
-        told.append("episodes begin at places of an archive (Go-Explore)")
+        parts.append("episodes begin at places of an archive (Go-Explore)")
     if explore.repeat:
-        told.append(f"{explore.repeat:.0%} of actions repeat the last one")
-    found = [("exploring", "; ".join(told))] if told else []
-    if stages.names:
-        between = " → " if stages.choice == "ladder" else ", "
-        how = "" if stages.choice == "ladder" else ", drawn by prioritised level replay"
-        found.append(("curriculum", between.join(stages.names) + how))
-    return found
+        parts.append(f"{explore.repeat:.0%} of actions repeat the last one")
+    if parts:
+        rows.append(("exploring", "; ".join(parts)))
+    if stages.names and stages.choice == "ladder":
+        rows.append(("curriculum", " → ".join(stages.names)))
+    elif stages.names:
+        rows.append(("curriculum", f"{', '.join(stages.names)}, drawn by prioritised level replay"))
+    return rows
 
 
 def _network(config: "TrainConfig") -> str:
     net = config.net
-    told = f"{setting(net.hidden)} {net.activation}"
+    text = f"{setting(net.hidden)} {net.activation}"
     if net.cnn != type(net).model_fields["cnn"].default:
-        told += f", cnn {net.cnn} for images"  # the usual one goes without saying: there may be no images
+        text += f", cnn {net.cnn} for images"  # the default is not named: there may be no images
     if net.memory is not None:
-        told = f"{net.memory.cell.upper()} of {net.memory.size}, then {told}"
-    return told + _NORMALISED[net.normalize_obs]
+        text = f"{net.memory.cell.upper()} of {net.memory.size}, then {text}"
+    return text + _NORMALISED[net.normalize_obs]

@@ -1,21 +1,23 @@
-"""One run as `gymsolve runs show` tells it: facts, then a table for whatever there is."""
+"""One run as `gymsolve runs show` prints it: facts, then tables."""
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gymsolve.cli.printing.output import heading, print_pairs, print_table, say
+from gymsolve.cli.printing.output import heading, print_lines, print_pairs, print_table, say
+from gymsolve.metrics.catalog import find_metric
+from gymsolve.metrics.tasks import task_verdicts
+from gymsolve.metrics.time_accounting import NAMES
+from gymsolve.runs.logbook import LogEntry
+from gymsolve.runs.videos import cut_note
 from gymsolve.text import age, count, duration, number, score, setting, took
-
-if TYPE_CHECKING:
-    from gymsolve.runs.logbook import LogEntry
-    from gymsolve.view.runs import ListedRun, RunDetails, StoredCheckpoint
-    from gymsolve.view.stages import VisitedStage
+from gymsolve.view.runs import ListedRun, RunDetails, StoredCheckpoint
+from gymsolve.view.stages import VisitedStage
 
 _HIGHLIGHTS = ("env.num_envs", "algo.num_steps", "algo.learning_rate", "algo.gamma", "net.hidden", "seed")
 
 
-def print_run(run: "RunDetails", *, everything: bool) -> None:
-    """All that is known of a run; `everything` has all of its newest metrics."""
+def print_run(run: RunDetails, *, everything: bool) -> None:
+    """Print a run; with `everything`, all of its newest metrics."""
     say(run.id)
     print_pairs(_facts(run))
     _show_stages(run.stages)
@@ -32,14 +34,11 @@ def print_run(run: "RunDetails", *, everything: bool) -> None:
     if run.events:
         heading("Events")
         print_table(("time", "event", "details"), [_event(event) for event in run.events])
-    if run.problems:
-        heading("Problems")
-        for problem in run.problems:
-            say(f"  {problem}")
+    print_lines("Problems", run.problems)
 
 
-def print_entry(entry: "LogEntry") -> None:
-    """One entry in a few lines."""
+def print_entry(entry: LogEntry) -> None:
+    """Print an entry of the logbook."""
     when = age(entry.time)
     say(f"{'just now' if when == 'now' else f'{when} ago'}, {entry.by}: {entry.note}".rstrip(" :"))
     parts = {"hypothesis": entry.hypothesis, "change": entry.change, "result": entry.result}
@@ -52,7 +51,7 @@ def print_entry(entry: "LogEntry") -> None:
         say(f"  runs: {', '.join(entry.runs)}")
 
 
-def _facts(run: "RunDetails") -> list[tuple[str, str]]:
+def _facts(run: RunDetails) -> list[tuple[str, str]]:
     reason = f" ({run.reason})" if run.reason not in (None, "", run.status) else ""
     result = run.result or {}
     needed = "" if run.threshold is None else f" (threshold {number(run.threshold)})"
@@ -84,11 +83,10 @@ def _facts(run: "RunDetails") -> list[tuple[str, str]]:
 
 
 def _archive(metrics: dict[str, Any]) -> str:
-    """What a run with an archive has found."""
     parts = [f"{count(int(metrics['archive/cells']))} cells"]
     prefix = "archive_best_score/"
     tasks = [name.removeprefix(prefix) for name in metrics if name.startswith(prefix)]
-    if tasks:  # what stands for all of them is a mean
+    if tasks:  # `archive/best_score` is a mean over them
         scores = (f"{task} {number(metrics[prefix + task])}" for task in tasks)
         parts.append(f"best scores: {', '.join(scores)}")
     elif "archive/best_score" in metrics:
@@ -96,17 +94,13 @@ def _archive(metrics: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _time(run: "RunDetails") -> str:
-    """Of training, and where the time of the whole run went."""
-    from gymsolve.metrics.time_accounting import NAMES
-
+def _time(run: RunDetails) -> str:
+    """The time of training, and the shares of the whole time by part."""
     whole = sum(run.spent.values())
-    parts = sorted(run.spent, key=lambda part: run.spent[part], reverse=True)
-    shown = [
-        f"{NAMES[part]} {run.spent[part] / whole:.0%}" for part in parts if run.spent[part] >= 0.01 * whole
-    ]
+    longest = sorted(run.spent.items(), key=lambda item: item[1], reverse=True)
+    shares = [f"{NAMES[part]} {spent / whole:.0%}" for part, spent in longest if spent >= 0.01 * whole]
     trained = f"{took(run.seconds)} training and evaluating"
-    return f"{trained}; {took(whole)} in all ({', '.join(shown)})" if shown else trained
+    return f"{trained}; {took(whole)} in all ({', '.join(shares)})" if shares else trained
 
 
 def _lookup(config: dict[str, Any], path: str) -> Any:
@@ -116,16 +110,16 @@ def _lookup(config: dict[str, Any], path: str) -> Any:
     return node
 
 
-def _show_checkpoints(checkpoints: "list[StoredCheckpoint]") -> None:
+def _show_checkpoints(checkpoints: list[StoredCheckpoint]) -> None:
     if not checkpoints:
         return
     heading("Checkpoints")
     rows = []
-    for saved in checkpoints:
-        marks = [mark for mark, there in (("best", saved.best), ("last", saved.last)) if there]
-        evaluation = saved.eval or {}
+    for checkpoint in checkpoints:
+        pointers = ["best"] * checkpoint.best + ["last"] * checkpoint.last
+        evaluation = checkpoint.eval or {}
         reward = score(evaluation.get("eval/mean_reward"), evaluation.get("eval/std_reward"))
-        rows.append((saved.name, ", ".join(marks), saved.reason or "", reward))
+        rows.append((checkpoint.name, ", ".join(pointers), checkpoint.reason or "", reward))
     print_table(("steps", "pointers", "saved because", "evaluation"), rows, right=("steps",))
 
 
@@ -149,9 +143,6 @@ def _show_evaluations(evaluations: list[dict[str, Any]]) -> None:
 
 
 def _show_tasks(evaluations: list[dict[str, Any]]) -> None:
-    """Each of several tasks in the newest evaluation."""
-    from gymsolve.metrics.tasks import task_verdicts
-
     tasks = task_verdicts(evaluations[-1]) if evaluations else []
     if not tasks:
         return
@@ -163,12 +154,7 @@ def _show_tasks(evaluations: list[dict[str, Any]]) -> None:
     print_table(("task", "mean return", "threshold", "reached"), rows, right=("threshold",))
 
 
-def _is_number(name: str) -> bool:
-    """Worth a line of its own: neither a counter nor one bar of a histogram."""
-    return "/" in name and not name.startswith("gradient/")
-
-
-def _budget(run: "RunDetails") -> str:
+def _budget(run: RunDetails) -> str:
     if run.config.get("budget_in") == "vec_steps":
         return f", {count(run.last_metrics.get('vec_steps', 0))} of {count(run.steps or 0)} vector steps"
     return f" of {count(run.steps or 0)}"
@@ -177,25 +163,19 @@ def _budget(run: "RunDetails") -> str:
 def _show_metrics(newest: dict[str, Any], *, everything: bool) -> None:
     if not newest:
         return
-    from gymsolve.metrics.catalog import find_metric
-
     heading("Newest metrics")
-    named = {name: value for name, value in sorted(newest.items()) if _is_number(name)}
-    shown = {
-        name: value
-        for name, value in named.items()
-        if everything or ((known := find_metric(name)) is not None and known.priority == 1)
-    }
-    print_pairs((name, _metric(value)) for name, value in shown.items())
-    if len(shown) < len(named):
-        say(f"  {len(named) - len(shown)} more are shown by --metrics")
+    # Neither counters nor the bars of a histogram.
+    names = [name for name in sorted(newest) if "/" in name and not name.startswith("gradient/")]
+    important = [name for name in names if (metric := find_metric(name)) and metric.priority == 1]
+    rows = names if everything else important
+    print_pairs((name, _metric(newest[name])) for name in rows)
+    if len(rows) < len(names):
+        say(f"  {len(names) - len(rows)} more are shown by --metrics")
 
 
 def _show_videos(videos: list[dict[str, Any]]) -> None:
     if not videos:
         return
-    from gymsolve.runs.videos import cut_note
-
     heading("Videos")
     rows = [
         (
@@ -211,7 +191,7 @@ def _show_videos(videos: list[dict[str, Any]]) -> None:
     print_table(headers, rows, right=("checkpoint", "return", "length"))
 
 
-def _show_trials(trials: "list[ListedRun]") -> None:
+def _show_trials(trials: list[ListedRun]) -> None:
     if not trials:
         return
     heading("Trials")
@@ -225,7 +205,7 @@ def _show_trials(trials: "list[ListedRun]") -> None:
 def _event(event: dict[str, Any]) -> tuple[str, str, str]:
     moment = event["time"][:19].replace("T", " ")
     if event["kind"] == "config_changed":
-        return moment, "settings changed", ""  # its details are the whole of the earlier settings
+        return moment, "settings changed", ""  # its details are all earlier settings
     details = [
         f"{key}={_metric(value)}"
         for key, value in event.items()
@@ -238,28 +218,28 @@ def _metric(value: Any) -> str:
     return number(value) if isinstance(value, float) else setting(value)
 
 
-def _show_stages(stages: "list[VisitedStage]") -> None:
-    """What each stage came to and what is left of it; nothing without a curriculum."""
+def _show_stages(stages: list[VisitedStage]) -> None:
+    """Print the result of each stage of a curriculum and how much of it was forgotten."""
     if not stages:
         return
     heading("Stages")
     rows = [
         (
-            visit.stage,
-            count(visit.began),
-            "" if visit.ended is None else count(visit.ended),
-            visit.ending,
-            _known(visit.achieved),
-            _known(visit.bound),
-            _known(visit.now),
-            _known(visit.forgotten),
-            "" if visit.master is None else f"@stage-{visit.stage}",
+            stage.stage,
+            count(stage.began),
+            "" if stage.ended is None else count(stage.ended),
+            stage.ending,
+            _number_or_blank(stage.achieved),
+            _number_or_blank(stage.bound),
+            _number_or_blank(stage.now),
+            _number_or_blank(stage.forgotten),
+            "" if stage.master is None else f"@stage-{stage.stage}",
         )
-        for visit in stages
+        for stage in stages
     ]
     headers = ("stage", "from", "to", "ended", "in training", "surely", "now", "forgotten", "weights")
     print_table(headers, rows, right=("from", "to"))
 
 
-def _known(value: float | None) -> str:
+def _number_or_blank(value: float | None) -> str:
     return "" if value is None else number(value)

@@ -34,7 +34,7 @@ def _char_width(char: str) -> int:
 
 
 def can_say(text: str, encoding: str | None) -> bool:
-    """Has a stream's encoding these characters?"""
+    """True if a stream's encoding has these characters."""
     with suppress(UnicodeEncodeError):
         text.encode(encoding or "utf-8")
         return True
@@ -48,8 +48,13 @@ def styled(text: str, style: str) -> str:
     return f"\x1b[{';'.join(_CODES[word] for word in style.split())}m{text}\x1b[0m"
 
 
+def join_pieces(line: Line, *, colours: bool = False) -> str:
+    """The text of a line, with the codes of its styles if `colours`."""
+    return "".join(styled(text, style if colours else "") for text, style in line)
+
+
 def cut(line: Line, width: int) -> Line:
-    """The line, ending in an ellipsis where it would be wider."""
+    """The line; where it is too wide, its beginning and an ellipsis."""
     if sum(text_width(text) for text, _ in line) <= width:
         return line
     kept: Line = []
@@ -70,7 +75,10 @@ def table_lines(
     styles: Sequence[Sequence[str]],
     break_words: bool = True,
 ) -> list[str]:
-    """Rows as aligned lines; where `width` is too small, the widest columns are folded, paths perhaps not."""
+    """Rows as aligned lines; where `width` is too small, the widest columns are folded.
+
+    Without `break_words` a long word, such as a path, stays whole.
+    """
     widths = _fit([max(map(text_width, column)) for column in zip(*rows, strict=True)], width)
     lines = []
     for row, row_styles in zip(rows, styles, strict=True):
@@ -80,8 +88,8 @@ def table_lines(
             for column, (parts, room) in enumerate(zip(folded, widths, strict=True)):
                 part = parts[index] if index < len(parts) else ""
                 blanks = " " * (room - text_width(part))
-                shown = styled(part, row_styles[column])
-                cells.append(blanks + shown if column in right else shown + blanks)
+                cell = styled(part, row_styles[column])
+                cells.append(blanks + cell if column in right else cell + blanks)
             lines.append((" " * GAP).join(cells).rstrip())
     return lines
 
@@ -93,7 +101,7 @@ def fold(text: str, width: int, **options: Any) -> list[str]:
 
 
 def panel_lines(title: str, body: Sequence[str], *, width: int, frame: str = "", bold: str = "") -> list[str]:
-    """Lines in a frame with a title in it; a line that is too long runs out of it, so that it stays whole."""
+    """Lines in a frame with a title; a line that is too long is not cut and extends beyond the frame."""
     inside = max(1, width - 4)
     ((head, _), *rest) = cut([(title, "")], inside - 2)
     head = f" {head}{''.join(text for text, _ in rest)} "

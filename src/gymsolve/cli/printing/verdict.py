@@ -1,4 +1,4 @@
-"""The last word on a run: solved or not, by which numbers, and what to do next."""
+"""The verdict on a run: solved or not, by which numbers, and what to do next."""
 
 import math
 import shlex
@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Any
 from gymsolve.cli.printing.alerts import summary_lines
 from gymsolve.cli.printing.output import is_terminal, print_panel, say
 from gymsolve.cli.printing.tables import can_say, fold
-from gymsolve.runs.videos import cut_note
+from gymsolve.doctor.history import History
+from gymsolve.metrics.tasks import task_verdicts
+from gymsolve.metrics.time_accounting import NAMES, spent_in_all
+from gymsolve.recipes import validate
+from gymsolve.runs.videos import cut_note, find_best_video
 from gymsolve.text import count, number, plural, score, setting, size, took
+from gymsolve.view.runs import best_evaluation
 
 if TYPE_CHECKING:
     from gymsolve.runs.run import Run
@@ -46,10 +51,6 @@ def print_verdict(outcome: "Outcome", lines: list[str]) -> None:
 
 def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     """The verdict as text; the first line is its title."""
-    from gymsolve.metrics.tasks import task_verdicts
-    from gymsolve.runs.videos import find_best_video
-    from gymsolve.view.runs import best_evaluation
-
     name = outcome.run.info()["name"]
     evaluation, video = best_evaluation(outcome.run), find_best_video(outcome.run)
     title = "SOLVED" if outcome.solved else f"Not solved: {_WHY.get(outcome.reason, outcome.reason)}"
@@ -58,7 +59,7 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     return [
         f"{title}  {name}",
         _result(evaluation, outcome),
-        *_labelled("tasks", [str(one) for one in task_verdicts(evaluation or {})]),
+        *_labelled("tasks", [str(task) for task in task_verdicts(evaluation or {})]),
         *_training(outcome),
         _took(outcome),
         f"run   {outcome.run.path}",
@@ -70,43 +71,36 @@ def verdict_lines(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
 
 
 def _took(outcome: "Outcome") -> str:
-    """Steps and seconds of training; the whole beside them where it is much more."""
-    from gymsolve.doctor.history import History
-    from gymsolve.metrics.time_accounting import NAMES, spent_in_all
-
+    """Steps and seconds of training, and the time of the whole run where that is much more."""
     history = History(outcome.run.read_metrics().rows)
     spent = spent_in_all(history.spending, outcome.run.read_events().rows)
-    told, whole = f"{count(outcome.env_steps)} steps in {took(outcome.seconds)}", sum(spent.values())
+    trained, whole = f"{count(outcome.env_steps)} steps in {took(outcome.seconds)}", sum(spent.values())
     if whole - outcome.seconds < max(1.0, 0.05 * whole):
-        return told
+        return trained
     most = max((part for part in spent if part not in _TRAINING), key=lambda part: spent[part])
-    return f"{told}, {took(whole)} in all (most of the rest: {NAMES[most]}, {took(spent[most])})"
+    return f"{trained}, {took(whole)} in all (most of the rest: {NAMES[most]}, {took(spent[most])})"
 
 
 def _folded(lines: list[str], width: int) -> list[str]:
     """Prose is folded with an indent; paths and commands stay whole, so that they can be copied."""
-    folded, label = [], ""
+    folded, label, indent = [], "", " " * _LABEL
     for line in lines:
         label = line[:_LABEL].strip() or label
         if label in _COPIED:
             folded.append(line)
-        else:
-            indent = " " * _LABEL
-            folded += fold(
-                line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-            )
+            continue
+        folded += fold(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return folded
 
 
 def _findings(outcome: "Outcome") -> list[str]:
-    """Why it is not solved: causes with what follows from each; hints last."""
+    """The causes with their consequences; hints come last."""
     alerts = [alert.to_json() for alert in outcome.alerts]
     roots = [alert for alert in alerts if alert["id"] not in outcome.because]
     lines = []
     for index, root in enumerate(roots):
-        label = (
-            "note" if root["severity"] == "info" else "also" if index else "seen" if outcome.solved else "why"
-        )
+        label = "also" if index else "seen" if outcome.solved else "why"
+        label = "note" if root["severity"] == "info" else label
         follows = [alert for alert in alerts if outcome.because.get(alert["id"]) == root["id"]]
         lines += _labelled(label, summary_lines(root, follows))
     return lines
@@ -122,13 +116,13 @@ def _training(outcome: "Outcome") -> list[str]:
     last = next((row for row in reversed(rows) if math.isfinite(row.get(_RETURN, math.nan))), None)
     if last is None:
         return []
-    told = f"training's own mean {number(last[_RETURN])} {_behind(outcome, last)}"
+    line = f"training's own mean {number(last[_RETURN])} {_behind(outcome, last)}"
     paid = last.get("rollout/ep_shaped_rew_mean")
-    return [told if paid is None else f"{told}, for which wrappers paid the agent {number(paid)}"]
+    return [line if paid is None else f"{line}, for which wrappers paid the agent {number(paid)}"]
 
 
 def _behind(outcome: "Outcome", record: dict[str, Any]) -> str:
-    """Which episodes are behind a training return, in words."""
+    """The episodes behind a training return, in words."""
     config = outcome.run.config_json()["config"]
     stages, tasks = (config.get("curriculum") or {}).get("stages"), config["env"].get("tasks") or {}
     if stages:
@@ -141,37 +135,36 @@ def _behind(outcome: "Outcome", record: dict[str, Any]) -> str:
 
 
 def _result(evaluation: dict[str, Any] | None, outcome: "Outcome") -> str:
-    bar = outcome.success_threshold
-    needed = (
-        "no threshold is known" if outcome.threshold is None else f"threshold {number(outcome.threshold)}"
-    )
+    bar, needed = outcome.success_threshold, "no threshold is known"
     if bar is not None:
         needed = f"threshold {bar:.0%}"
+    elif outcome.threshold is not None:
+        needed = f"threshold {number(outcome.threshold)}"
     if evaluation is None:
         failed = any(event["kind"] == "eval_failed" for event in outcome.run.read_events().rows)
         return f"{'no evaluation gave a verdict' if failed else 'never evaluated'} ({needed})"
     if bar is not None:
         return _successes(evaluation, needed)
     mean = score(evaluation["eval/mean_reward"], evaluation.get("eval/std_reward"))
-    told = f"best mean return {mean} over {plural(int(evaluation['eval/episodes']), 'episode')} ({needed})"
+    line = f"best mean return {mean} over {plural(int(evaluation['eval/episodes']), 'episode')} ({needed})"
     if "eval/confirm_mean_reward" in evaluation:
         again = number(evaluation["eval/confirm_mean_reward"])
-        told += f", {again} over {count(evaluation['eval/confirm_episodes'])} fresh ones"
-    return told
+        line += f", {again} over {count(evaluation['eval/confirm_episodes'])} fresh ones"
+    return line
 
 
 def _successes(evaluation: dict[str, Any], needed: str) -> str:
-    """The same where the share of successes decides."""
+    """The result where the share of successes decides."""
     played = plural(int(evaluation["eval/episodes"]), "episode")
-    told = f"best {evaluation['eval/success_rate']:.0%} successes over {played} ({needed})"
+    line = f"best {evaluation['eval/success_rate']:.0%} successes over {played} ({needed})"
     again = evaluation.get("eval/confirm_success_rate")
     if again is not None:
-        told += f", {again:.0%} over {count(evaluation['eval/confirm_episodes'])} fresh ones"
-    return f"{told}; mean return {score(evaluation['eval/mean_reward'], evaluation.get('eval/std_reward'))}"
+        line += f", {again:.0%} over {count(evaluation['eval/confirm_episodes'])} fresh ones"
+    return f"{line}; mean return {score(evaluation['eval/mean_reward'], evaluation.get('eval/std_reward'))}"
 
 
 _GOES_ON = ("steps", "time", "stop file", "interrupt", "terminated", "hangup")
-"""Reasons after which a training could go on."""
+"""Reasons after which a training can be resumed."""
 _SHAPING = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.action_masks")
 """Settings that change the environment."""
 
@@ -183,34 +176,33 @@ def steps_of_budget(run: "Run", env_steps: int) -> int:
 
 
 def next_steps(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
-    """Commands to try next; more training only where no known cause would stop it again."""
+    """Commands to try next; more training only where no cause was diagnosed."""
     where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
-    causes = [one for one in outcome.alerts if one.id not in outcome.because and one.severity != "info"]
-    known = bool(causes) and not outcome.solved
+    roots = [alert for alert in outcome.alerts if alert.id not in outcome.because]
+    causes = [alert for alert in roots if alert.severity != "info"]
+    blocked = bool(causes) and not outcome.solved
     steps = [f"gymsolve diagnose @last{where}"] if causes else []
-    if known and causes[0].changes:
+    if blocked and causes[0].changes:
         steps.append(f"gymsolve fix @last{where}")
-    elif known:
+    elif blocked:
         steps += _look(outcome)
     steps.append(f"gymsolve eval @last{where}")
-    if outcome.reason in _GOES_ON and not known:
+    if outcome.reason in _GOES_ON and not blocked:
         budget, spent = outcome.run.info()["steps"], steps_of_budget(outcome.run, outcome.env_steps)
-        enough = 2 * budget if 2 * budget > spent else 2 * spent
+        enough = 2 * (budget if 2 * budget > spent else spent)
         more = f" --steps {size(enough)}" if outcome.reason == "steps" else ""
         steps.append(f"gymsolve resume @last{more}{where}")
     return [*steps, f"gymsolve runs show @last{where}"]
 
 
 def _look(outcome: "Outcome") -> list[str]:
-    """What to look at where no setting helps: the environment and its wrappers."""
-    from gymsolve.recipes import validate
-
+    """Where no setting helps: check the environment and its wrappers."""
     stored = outcome.run.config_json()
     config = validate(stored["config"], "config.json")
     chosen = [path for path in _SHAPING if stored["provenance"].get(path, "").startswith("--set")]
     changes = [f"{path}={setting(_value(stored['config'], path))}" for path in chosen]
-    words = ["gymsolve", "check", stored["name"], *(word for one in changes for word in ("--set", one))]
-    wrappers = [_wrapper(one) for one in config.env.wrappers]
+    words = ["gymsolve", "check", stored["name"], *(word for change in changes for word in ("--set", change))]
+    wrappers = [_wrapper(wrapper) for wrapper in config.env.wrappers]
     plural = "s" if len(wrappers) > 1 else ""
     looks = [f"look at the wrapper{plural} {', '.join(wrappers)}"] if wrappers else []
     return [shlex.join(words), *looks]
@@ -218,7 +210,7 @@ def _look(outcome: "Outcome") -> list[str]:
 
 def _wrapper(wrapper: "WrapperConfig") -> str:
     sides = {"train": "training", "eval": "evaluation"}
-    used = [told for role, told in sides.items() if role in wrapper.roles]
+    used = [side for role, side in sides.items() if role in wrapper.roles]
     return f"{wrapper.name} ({used[0]} only)" if len(used) == 1 else wrapper.name
 
 
