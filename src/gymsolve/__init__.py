@@ -6,8 +6,7 @@
     policy = gymsolve.load_policy(outcome.run)
     action = policy.act(observation)
 
-Names are resolved when they are first used: `import gymsolve` alone imports neither torch nor
-gymnasium.
+A name is imported when it is first used: `import gymsolve` alone imports neither torch nor gymnasium.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What verbs answer: frozen records that render themselves as JSON, and the schema of that JSON.
+"""Answers of verbs: frozen records that render themselves as JSON, and the schema of that JSON.
 
 The schema follows from the annotations, so that a server can promise what it sends. `to_json` gives strict
 JSON: tuples become lists, paths text, and numbers that are not finite null.
@@ -25,7 +25,7 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a verb answers; each kind is a dataclass derived from this."""
+    """The answer of a verb; each kind is a dataclass derived from this."""
 
     def to_json(self) -> dict[str, Any]:
         """The fields as strict JSON, in their order."""
@@ -38,7 +38,7 @@ def left_out() -> Any:
 
 
 def json_schema(kind: Any) -> dict[str, Any]:
-    """The JSON schema of what an annotation holds: a record, or plain data made of records."""
+    """The JSON schema of an annotation: a record, or plain data made of records."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind in _PLAIN:
         return _PLAIN[kind]
@@ -47,10 +47,10 @@ def json_schema(kind: Any) -> dict[str, Any]:
     if origin is Literal:
         return {"enum": list(inner)}
     if origin in (Union, types.UnionType):
-        return {"anyOf": [json_schema(one) for one in inner]}
+        return {"anyOf": [json_schema(part) for part in inner]}
     if origin is tuple and inner[-1] is not Ellipsis:
         exact = {"minItems": len(inner), "maxItems": len(inner)}
-        return {"type": "array", "prefixItems": [json_schema(one) for one in inner], **exact}
+        return {"type": "array", "prefixItems": [json_schema(part) for part in inner], **exact}
     if origin in (tuple, list, Sequence):
         return {"type": "array", "items": json_schema(inner[0])}
     if origin in (dict, Mapping):
@@ -60,21 +60,19 @@ def json_schema(kind: Any) -> dict[str, Any]:
 
 def _object_schema(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind)
-    known = fields(kind)
     return {
         "type": "object",
-        "properties": {one.name: json_schema(hints[one.name]) for one in known},
-        "required": [one.name for one in known if _LEFT_OUT not in one.metadata],
+        "properties": {item.name: json_schema(hints[item.name]) for item in fields(kind)},
+        "required": [item.name for item in fields(kind) if _LEFT_OUT not in item.metadata],
         "additionalProperties": False,
     }
 
 
 def _object(record: Any) -> dict[str, Any]:
-    told = {one.name: (vars(record)[one.name], one.metadata) for one in fields(record)}
     return {
-        name: _plain(value)
-        for name, (value, about) in told.items()
-        if value is not None or _LEFT_OUT not in about
+        item.name: _plain(value)
+        for item in fields(record)
+        if (value := vars(record)[item.name]) is not None or _LEFT_OUT not in item.metadata
     }
 
 

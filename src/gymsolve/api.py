@@ -1,7 +1,8 @@
-"""The Python API: what `import gymsolve` offers. Thin: each function calls one verb of `training`."""
+"""The Python API behind `import gymsolve`: each function calls one verb."""
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,9 @@ def train(
         seed: same seed, same run.
         steps: budget in environment steps; `200k` and `1e6` work too.
         start_from: `RUN[@best]` whose weights the new run begins with.
-        track: where metrics go too: `csv`, `tensorboard`, `wandb`, `trackio`.
+        track: trackers that also get the metrics: `csv`, `tensorboard`, `wandb`, `trackio`.
         runs_dir: where runs are kept; `runs/` by default.
-        observer: told what happens while it happens.
+        observer: called while the run trains.
     """
     plan = plan_run(env, _with(overrides, seed=seed, steps=steps, track=track))
     return start_run(plan, start_from=start_from, runs_dir=runs_dir, observer=observer)
@@ -76,9 +77,9 @@ def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
     runs_dir: Path | str | None = None,
     observer: Observer | None = None,
 ) -> SeedsVerdict:
-    """Train `seeds` seeds from `seed` on, one after the other in this process; one verdict over them.
+    """Train `seeds` seeds from `seed` on, one after the other in this process; judge them together.
 
-    A seed that breaks down is recorded as crashed and the next one begins; a stop ends them all. The other
+    A seed that fails is recorded as crashed and the next one begins; a stop ends them all. The other
     arguments are those of `train`. The command `gymsolve train --seeds` trains several at once, in other
     processes.
     """
@@ -88,15 +89,10 @@ def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
     plan = plan_run(env, _with(overrides, seed=seed, steps=steps, track=track))
     group = plan_group(plan, request, runs_dir)
     began, reason = time.monotonic(), None
-    for one in group.seeds:
+    begin = partial(start_run, start_from=start_from, runs_dir=runs_dir, observer=observer, group=group.id)
+    for each_seed in group.seeds:
         try:
-            outcome = start_run(
-                with_seed(plan, one),
-                start_from=start_from,
-                runs_dir=runs_dir,
-                observer=observer,
-                group=group.id,
-            )
+            outcome = begin(with_seed(plan, each_seed))
         except (DivergenceError, EnvFaultError):
             reason = "failed"  # its run says why
             continue
@@ -146,11 +142,11 @@ def evaluate(  # noqa: PLR0913 - the options of `gymsolve eval`
 ) -> EvalResult:
     """Play whole episodes with a run's best policy; `RUN@last` and `RUN@120000` name others.
 
-    With `steps`, whole episodes that take that many steps together are played instead of `episodes`, and at
-    most a quarter more, or one episode. They are fresh ones: a checkpoint looks better than it is on those
-    that chose it. `run_seeds` plays those. `as_trained` takes the wrappers of training, such as sticky
-    actions. Actions are the likeliest or sampled, as the run's own evaluations are (`eval.deterministic`),
-    unless `deterministic` says it. A run from elsewhere that names code of its own needs `trust`.
+    With `steps`, whole episodes of that many steps together are played instead of `episodes`, and at most a
+    quarter more, or one episode. They are fresh episodes: a checkpoint looks better than it is on the
+    episodes that chose it, which `run_seeds` plays. `as_trained` takes the wrappers of training, such as
+    sticky actions. Without `deterministic`, actions are chosen as in the run's own evaluations
+    (`eval.deterministic`). A run from elsewhere that names code of its own needs `trust`.
     """
     result, _ = evaluate_run(
         run,
@@ -180,12 +176,12 @@ def inspect(  # noqa: PLR0913 - the options of `gymsolve inspect`
 ) -> InspectedEpisode:
     """One episode of a run's best policy, step by step; `RUN@last` and `RUN@120000` name others.
 
-    The episode is the first one that an evaluation with this seed plays (`run_seeds`). It is played once and
-    kept in the run. What comes back has `frames`, `obs`, `seen`, `actions`, `rewards`, `values`,
-    `probabilities`, `masks`, `memory` and `components` as arrays, `table()` and `to_csv()`, and `credit()`
-    for advantages and returns under another discount; a notebook shows it. `steps` cuts longer episodes,
-    20,000 by default; of several tasks, `task` names one, else it is the first. Without `deterministic`,
-    actions are chosen as the run's own evaluations choose them.
+    The episode is the first that an evaluation with this seed plays (`run_seeds`). It is played once and kept
+    in the run. The result has `frames`, `obs`, `seen`, `actions`, `rewards`, `values`, `probabilities`,
+    `masks`, `memory` and `components` as arrays, `table()` and `to_csv()`, and `credit()` for advantages and
+    returns under another discount; a notebook shows it. `steps` cuts longer episodes, 20,000 by default;
+    `task` names one of several tasks, by default the first. Without `deterministic`, actions are chosen as in
+    the run's own evaluations.
     """
     from gymsolve.apps.inspector.recorder import LONGEST, Question, inspect_run  # with a camera
 
@@ -202,8 +198,9 @@ def open_run(run: str | Path, *, runs_dir: Path | str | None = None) -> Run:
     return find_run(str(run), runs_dir)
 
 
-def _with(overrides: Overrides, **given: Any) -> Overrides:
-    chosen = {name: value for name, value in given.items() if value is not None}
+def _with(overrides: Overrides, **options: Any) -> Overrides:
+    """The overrides, and the options that are not None, as settings."""
+    chosen = {name: value for name, value in options.items() if value is not None}
     if isinstance(overrides, Mapping):
         return {**overrides, **chosen}
     return [*overrides, *(f"{name}={value}" for name, value in chosen.items())]

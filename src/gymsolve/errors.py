@@ -1,4 +1,4 @@
-"""What can go wrong, one class per kind of mistake.
+"""Errors, one class per kind of mistake.
 
 Every error is one sentence that names the place (a config path, a flag, a file) and, where there is
 one, the fix. The command line prints it without a traceback and exits with `exit_code`: 2 when the
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 _LONGEST_WORD = 200
-"""Nothing known is longer, and comparing takes time by the square of it."""
+"""No name is longer, and comparing takes time that grows with the square of the length."""
 
 BadKind = Literal[
     "observation", "reward", "action", "log_prob", "value", "advantage", "loss", "gradient", "weight"
@@ -36,7 +36,7 @@ BadKind = Literal[
 
 @dataclass(frozen=True)
 class BadNumber:
-    """Where a number turned up that is NaN, infinite or too large for float32."""
+    """The place of a number that is NaN, infinite or too large for float32."""
 
     what: BadKind
     number: str
@@ -48,12 +48,12 @@ class BadNumber:
     element: tuple[int, ...] = ()
     """Index within that entry, or dimension of an action."""
     label: str | None = None
-    """What that element is called, where it is known."""
+    """Name of that element, where it has one."""
     role: Literal["train", "eval"] = "train"
     env_steps: int | None = None
     """Environment steps of training by then."""
     vec_steps: int | None = None
-    """Calls of `step` by then: of training, or of the evaluation it turned up in."""
+    """Calls of `step` by then: of training, or of the evaluation in which it occurred."""
 
     @property
     def place(self) -> str:
@@ -67,7 +67,7 @@ class BadNumber:
 
     @property
     def moment(self) -> str:
-        """When it was, in words."""
+        """The time of it, in words."""
         vector = "" if self.vec_steps is None else f"vector step {self.vec_steps}"
         steps = "" if self.env_steps is None else f"environment step {self.env_steps}"
         if self.role == "eval":
@@ -89,18 +89,11 @@ class GymsolveError(Exception):
     exit_code = 1
 
     def __init__(
-        self,
-        message: str,
-        *,
-        where: str | None = None,
-        hint: str | None = None,
-        bad: BadNumber | None = None,
+        self, message: str, *, where: str | None = None, hint: str | None = None, bad: BadNumber | None = None
     ) -> None:
-        self.message = message
-        self.where = where
-        self.hint = hint
+        self.message, self.where, self.hint = message, where, hint
         self.bad = bad
-        """The number that is to blame, if one is."""
+        """The number that caused it, if a number did."""
         super().__init__(message)
 
     def __str__(self) -> str:
@@ -147,7 +140,7 @@ class UndeclaredMetricError(GymsolveError):
 
 
 class UnforeseenError(GymsolveError):
-    """Something failed that nobody foresaw (`cli/crash_report.py`)."""
+    """An unforeseen failure (`cli/crash_report.py`)."""
 
 
 class UsageError(GymsolveError):
@@ -181,7 +174,7 @@ class MissingExtraError(UsageError):
 
     @classmethod
     def of(cls, package: str, extra: str) -> "MissingExtraError":
-        """About a package that an extra of gymsolve's installs; without one, pip installs it by its name."""
+        """The error about a package that an extra of gymsolve installs; without an extra, pip installs it."""
         wanted = f"gymsolve[{extra}]" if extra else package
         return cls(
             f"the package '{package}' is not installed.", hint=f"Install it with: pip install '{wanted}'"
@@ -189,7 +182,7 @@ class MissingExtraError(UsageError):
 
 
 def did_you_mean(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
-    """A question naming the nearest known words, or None when none is so much `alike`."""
+    """A question with the nearest known words; None where no word is `alike` enough."""
     by_lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower()[:_LONGEST_WORD], by_lower, n=3, cutoff=alike)
     if not near:

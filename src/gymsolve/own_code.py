@@ -1,9 +1,9 @@
 """Code of the user's own: which settings lead to an import, and the import itself.
 
-gymsolve imports `env.id: module:Id` and a wrapper `module:Class`, also those of single tasks (`env.tasks`);
-text of that form among their options may be imported by whoever receives it. Nothing that lies in the
-folder of a run, or is reached through a runs folder, is ever imported: it may come from anybody. Whether
-a *run* may name code at all is decided in `runs/trust.py`.
+gymsolve imports `env.id: module:Id` and a wrapper `module:Class`, also those of single tasks (`env.tasks`).
+An environment or wrapper may import text of that form among its options. Nothing that lies in the folder of a
+run, or is reached through a runs folder, is ever imported: anybody may have written it. `runs/trust.py`
+decides whether a *run* may name code at all.
 """
 
 import importlib
@@ -19,11 +19,11 @@ from typing import Any
 from gymsolve.errors import CodeRefusedError
 
 _PATH = re.compile(r"[\w.-]+:[\w./:-]+")
-"""How text among options may name code."""
+"""Text among options that may name code."""
 
 
 def code_in(env: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names that lead to an import, in settings of an environment as `config.json` has them."""
+    """The names that lead to an import, from the settings of an environment in `config.json`."""
     wrappers = env.get("wrappers") or ()
     own = [env.get("id") or "", *(_wrapper_name(wrapper) for wrapper in wrappers)]
     passed_on = [word for word in _texts((env.get("kwargs") or {}, wrappers)) if _PATH.fullmatch(word)]
@@ -32,7 +32,7 @@ def code_in(env: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def import_code(module: str) -> ModuleType:
-    """Import a module that the user has named, or has trusted a run to name; never one in a runs folder."""
+    """Import a module that the user or a trusted run has named; refuse modules in a runs folder."""
     if not module or module.startswith(".") or not module.isprintable():
         raise ModuleNotFoundError(f"{module!r} is not the name of a module")
     guard = _OutsideRuns(module)
@@ -44,23 +44,23 @@ def import_code(module: str) -> ModuleType:
 
 
 def is_in_run(path: Path) -> bool:
-    """Is this path in the folder of a run?"""
+    """True for a path in the folder of a run."""
     return any((folder / "run.json").is_file() for folder in (path, *path.parents))
 
 
 class _OutsideRuns(MetaPathFinder):
-    """Refuses what the other finders find in a runs folder, also where the module imports others."""
+    """Refuses modules that lie in a runs folder, including those that the imported module imports."""
 
     def __init__(self, module: str) -> None:
         self._module = module
-        self._known: dict[Path, bool] = {}
+        self._files: dict[Path, bool] = {}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         others = (finder for finder in sys.meta_path if finder is not self)
-        found = (finder.find_spec(fullname, path, target) for finder in others)
-        spec = next((one for one in found if one is not None), None)
+        specs = (finder.find_spec(fullname, path, target) for finder in others)
+        spec = next((spec for spec in specs if spec is not None), None)
         for place in _places(spec):
             if self._refuses(fullname, place) or self._refuses(fullname, place.resolve()):
                 raise CodeRefusedError(
@@ -79,9 +79,9 @@ class _OutsideRuns(MetaPathFinder):
 
     def _holds(self, folder: Path, name: str) -> bool:
         place = folder / name
-        if place not in self._known:  # a module may import thousands of others, from few folders
-            self._known[place] = place.is_file()
-        return self._known[place]
+        if place not in self._files:  # a module may import thousands of others, from few folders
+            self._files[place] = place.is_file()
+        return self._files[place]
 
 
 def _places(spec: ModuleSpec | None) -> Iterator[Path]:

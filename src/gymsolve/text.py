@@ -1,4 +1,4 @@
-"""Numbers, spans of time and series of numbers, as people read them; and text that a terminal only shows."""
+"""Numbers, durations and series as people read them, and text that is safe to print on a terminal."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 UNITS = {"env_steps": "environment steps", "vec_steps": "vector steps"}
-"""What steps are called, by what they count."""
+"""The names of steps, by their unit."""
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COMMANDS = re.compile(
     # Control characters but tab and newline, halves of characters, and marks that turn text around.
@@ -17,20 +17,16 @@ _COMMANDS = re.compile(
 
 
 def printable(text: str, *, json: bool = False) -> str:
-    """The text with every character spelled out that a terminal would obey instead of showing it.
+    """The text with escapes for all characters that would control a terminal; `json` escapes as JSON does.
 
-    Names, ids and paths may come from elsewhere; `json` spells as JSON does within its strings.
+    Names, ids and paths may come from elsewhere.
     """
-    return _COMMANDS.sub(_spelled_in_json if json else _spelled, text)
 
+    def escape(match: re.Match[str]) -> str:
+        code = ord(match[0])
+        return f"\\x{code:02x}" if code < 256 and not json else f"\\u{code:04x}"
 
-def _spelled(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
-
-
-def _spelled_in_json(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+    return _COMMANDS.sub(escape, text)
 
 
 def count(value: float) -> str:
@@ -39,7 +35,7 @@ def count(value: float) -> str:
 
 
 def size(steps: int) -> str:
-    """A number of steps as one would type it: `200k`, `1.5m`, `12345`."""
+    """A number of steps as people type it: `200k`, `1.5m`, `12345`."""
     for unit, letter in ((1_000_000, "m"), (1_000, "k")):
         if steps >= unit and steps % (unit // 10) == 0:
             return f"{steps / unit:g}{letter}"
@@ -72,7 +68,7 @@ def plural(amount: int, thing: str) -> str:
 
 
 def score(mean: float | None, std: float | None = None) -> str:
-    """`182.3 ± 20.1`; the spread is not told more exactly than the mean."""
+    """`182.3 ± 20.1`; the spread has no more digits than the mean."""
     if mean is None or std is None:
         return number(mean)
     return f"{number(mean)} ± {f'{std:.1f}' if abs(mean) >= 100 else number(std)}"
@@ -91,12 +87,12 @@ def duration(seconds: float) -> str:
 
 
 def took(seconds: float) -> str:
-    """A duration that is over: `0.8 s`, and from ten seconds on as `duration` says it."""
+    """The time that something took: `0.8 s`, and from ten seconds on as in `duration`."""
     return f"{seconds:.1f} s" if seconds < 10 else duration(seconds)
 
 
 def age(moment: str) -> str:
-    """How long ago a stored time is: `3 min`, `2 h`, `5 d`."""
+    """The age of a stored time: `3 min`, `2 h`, `5 d`."""
     if not moment:
         return "–"
     seconds = (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
@@ -107,7 +103,7 @@ def age(moment: str) -> str:
 
 
 def setting(value: Any) -> str:
-    """A setting as `--set` would take it."""
+    """A setting as `--set` takes it."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -124,15 +120,15 @@ def setting(value: Any) -> str:
 
 
 def sparkline(values: Sequence[float], width: int = 40, limits: tuple[float, float] | None = None) -> str:
-    """A series as blocks from its lowest to its highest (or between `limits`); blanks are not finite."""
+    """A series as blocks from its lowest to its highest value, or between `limits`; NaN becomes a blank."""
     means = resample(values, width)
     finite = [mean for mean in means if mean == mean]
     if not finite:
         return " " * len(means)
     low, high = limits or (min(finite), max(finite))
     scale = (len(_BLOCKS) - 1) / (high - low or 1.0)
-    places = [min(max(mean, low), high) - low for mean in means]
-    return "".join([_BLOCKS[round(one * scale)] if one == one else " " for one in places])
+    heights = [min(max(mean, low), high) - low for mean in means]
+    return "".join([_BLOCKS[round(height * scale)] if height == height else " " for height in heights])
 
 
 def resample(values: Sequence[float], width: int) -> list[float]:

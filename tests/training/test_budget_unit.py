@@ -113,5 +113,5 @@ def test_the_next_command_has_the_unit_of_the_budget(tmp_path, capsys):
 
 def test_seeds_are_shown_in_the_unit_of_the_budget(runs):
     row = _Row(0, runs[0])
-    row.look()
+    row.read_new()
     assert " 640 of 640 vector steps " in row.cells(640, "vec_steps")

@@ -75,7 +75,7 @@ class Fault(Answer):
     where: str | None
     """The setting, option or path that it is about."""
     hint: str | None
-    """What to do about it."""
+    """A way to fix it."""
     exit_code: int
     bad: Mapping[str, Any] | None = left_out()
     """The number that was not finite, and where it came from."""

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.exceptions import Abort, TyperException
 from typer.main import get_command
 
@@ -105,11 +106,10 @@ app = new_app(help="Name an environment, get a solved agent and an explanation."
 def root(
     ctx: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
     debug: Annotated[
-        bool,
-        typer.Option("--debug", help="Show tracebacks of errors; anywhere on the line, or GYMSOLVE_DEBUG=1."),
+        bool, Option("--debug", help="Show tracebacks of errors; anywhere on the line, or GYMSOLVE_DEBUG=1.")
     ] = False,
 ) -> None:
     if ctx.invoked_subcommand is None:

@@ -5,44 +5,37 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from gymsolve.cli.printing.output import is_terminal
 from gymsolve.runs.refs import find_run, split_ref
 from gymsolve.runs.trust import doubted_code
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output, nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON value on standard output, nothing else.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print only the result.")]
 RunsDir = Annotated[
-    Path | None,
-    typer.Option("--runs-dir", metavar="DIR", help="Where runs are kept: $GYMSOLVE_RUNS, else ./runs."),
+    Path | None, Option("--runs-dir", metavar="DIR", help="Where runs are kept: $GYMSOLVE_RUNS, else ./runs.")
 ]
 RunRef = Annotated[
-    str,
-    typer.Argument(metavar="RUN", help="A run: its id or a unique part of it, a path, @last, @best:ENV."),
+    str, Argument(metavar="RUN", help="A run: its id or a unique part of it, a path, @last, @best:ENV.")
 ]
 PolicyRef = Annotated[
     str,
-    typer.Argument(
-        metavar="RUN[@CHECKPOINT]",
-        help="A run; its best checkpoint unless @last or @STEPS says otherwise.",
+    Argument(
+        metavar="RUN[@CHECKPOINT]", help="A run; its best checkpoint unless @last or @STEPS says otherwise."
     ),
 ]
-Stochastic = Annotated[
-    bool, typer.Option("--stochastic", help="Sample actions instead of taking the likeliest.")
-]
+Stochastic = Annotated[bool, Option("--stochastic", help="Sample actions instead of taking the likeliest.")]
 Limit = Annotated[
-    int, typer.Option("--limit", min=1, help="At most this many of the runs that fit, the newest ones.")
+    int, Option("--limit", min=1, help="At most this many of the runs that fit, the newest ones.")
 ]
-All = Annotated[bool, typer.Option("--all", help="Also trials that `gymsolve fix` made for other runs.")]
+All = Annotated[bool, Option("--all", help="Also trials that `gymsolve fix` made for other runs.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="PATH=VALUE", help="Change a setting, such as algo.gamma=0.98. Repeatable."
-    ),
+    Option("--set", metavar="PATH=VALUE", help="Change a setting, such as algo.gamma=0.98. Repeatable."),
 ]
 Trust = Annotated[
-    bool,
-    typer.Option("--trust", help="Import the code that a run from elsewhere names; remembered for that run."),
+    bool, Option("--trust", help="Import the code that a run from elsewhere names; remembered for that run.")
 ]
 
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from gymsolve.cli.options import Json
 from gymsolve.errors import UsageError
@@ -18,21 +18,19 @@ _PARTS = (
 
 def bench(
     parts: Annotated[
-        list[str] | None, typer.Argument(metavar="PART", help=f"Any of {_PARTS}; all by default.")
+        list[str] | None, Argument(metavar="PART", help=f"Any of {_PARTS}; all by default.")
     ] = None,
     tasks: Annotated[
-        list[str] | None, typer.Option("--tasks", metavar="ENV", help="Only this environment; repeatable.")
+        list[str] | None, Option("--tasks", metavar="ENV", help="Only this environment; repeatable.")
     ] = None,
     peers: Annotated[
-        list[str] | None, typer.Option("--peers", metavar="NAME", help="Only beside this peer; repeatable.")
+        list[str] | None, Option("--peers", metavar="NAME", help="Only beside this peer; repeatable.")
     ] = None,
-    repeats: Annotated[int | None, typer.Option("--repeats", min=1, help="Rounds; 5 by default.")] = None,
+    repeats: Annotated[int | None, Option("--repeats", min=1, help="Rounds; 5 by default.")] = None,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", min=1, help="Seeds of the time to solve; 5 by default.")
+        int | None, Option("--seeds", min=1, help="Seeds of the time to solve; 5 by default.")
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Tiny runs that only show that everything works.")
-    ] = False,
+    quick: Annotated[bool, Option("--quick", help="Tiny runs that only show that everything works.")] = False,
     json: Json = False,
 ) -> int:
     """Compare speed with other tools on this machine; needs a clone and some hours without other work."""

@@ -3,10 +3,10 @@
 from shlex import quote
 from typing import Annotated, Any
 
-import typer
+from typer import Argument
 
 from gymsolve.cli.options import Json, Set
-from gymsolve.cli.printing.output import heading, print_json, print_lines, print_pairs, print_table, say
+from gymsolve.cli.printing.output import heading, print_json, print_lines, print_pairs, print_section, say
 from gymsolve.cli.printing.plan import plan_lines
 from gymsolve.recipes import parse_overrides
 from gymsolve.service.environments import check_env
@@ -15,7 +15,7 @@ from gymsolve.training.planning.plan import Plan, plan_run
 
 
 def check(
-    env: Annotated[str, typer.Argument(metavar="ENV[:VARIANT]", help="A recipe or any Gymnasium id.")],
+    env: Annotated[str, Argument(metavar="ENV[:VARIANT]", help="A recipe or any Gymnasium id.")],
     set_: Set = None,
     json: Json = False,
 ) -> int:
@@ -33,10 +33,9 @@ def check(
 def _print_facts(facts: dict[str, Any], plan: Plan, next_command: str) -> None:
     say(facts["name"])
     print_pairs(_pairs(facts))
-    if facts["census"]:
-        heading("Under policies that know nothing")
-        headers = ("policy", "episodes", "mean return", "mean length", "terminated", "truncated", "rewards")
-        print_table(headers, [_census_row(policy) for policy in facts["census"]], right=headers[1:])
+    headers = ("policy", "episodes", "mean return", "mean length", "terminated", "truncated", "rewards")
+    rows = map(_census_row, facts["census"])
+    print_section("Under policies that know nothing", headers, rows, right=headers[1:])
     print_lines("Notes", facts["notes"])
     print_lines("Cautions", facts["cautions"])
     heading("Suggested settings")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.printing.output import print_json, print_pairs, print_table, say
@@ -12,9 +12,7 @@ from gymsolve.text import number, plural
 
 
 def list_episodes(
-    env: Annotated[
-        str | None, typer.Argument(metavar="[ENV]", help="Only episodes of this environment.")
-    ] = None,
+    env: Annotated[str | None, Argument(metavar="[ENV]", help="Only episodes of this environment.")] = None,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
@@ -40,7 +38,7 @@ def list_episodes(
 
 
 def show(
-    name: Annotated[str, typer.Argument(metavar="EPISODE", help="Its name or a part of it.")],
+    name: Annotated[str, Argument(metavar="EPISODE", help="Its name or a part of it.")],
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
@@ -59,15 +57,14 @@ def show(
 
 def export(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[EPISODE|ENV]…", help="Which episodes; all of them by default."),
+        list[str] | None, Argument(metavar="[EPISODE|ENV]…", help="Which episodes; all of them by default.")
     ] = None,
     name: Annotated[
-        str, typer.Option("--name", help="Name of the dataset, such as cartpole/people-v0.")
+        str, Option("--name", help="Name of the dataset, such as cartpole/people-v0.")
     ] = "people-v0",
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder of datasets; by default where Minari keeps them."),
+        Option("--out", metavar="DIR", help="Folder of datasets; by default where Minari keeps them."),
     ] = None,
     runs_dir: RunsDir = None,
     json: Json = False,

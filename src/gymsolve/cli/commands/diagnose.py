@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.printing.alerts import alert_paragraph
@@ -29,7 +29,7 @@ _SHOWN = (
 def diagnose(
     run: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="RUN|PATH|wandb:ENTITY/PROJECT/RUN",
             help="A run, or somebody else's log: progress.csv or monitor.csv of Stable-Baselines3, "
             "a TensorBoard folder or W&B run of Stable-Baselines3 or CleanRL, a W&B run of ours.",

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from gymsolve.cli.live.progress import show_progress
 from gymsolve.cli.options import Json, PolicyRef, RunsDir, Trust, trusts
@@ -16,7 +16,7 @@ _SEEDS = {
 }
 Steps = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--steps",
         min=1,
         help="Play whole episodes of this many steps together instead (a quarter or an episode more).",
@@ -24,21 +24,21 @@ Steps = Annotated[
 ]
 RunSeeds = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--run-seeds",
         help="Play the episodes that chose the best checkpoint; it looks better on them than it is.",
     ),
 ]
 Sampled = Annotated[
     bool | None,
-    typer.Option(
+    Option(
         "--stochastic/--deterministic",
         help="Sample actions, or take the likeliest; by default as the run's own evaluations do.",
     ),
 ]
 AsTrained = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--as-trained",
         help="Play the episodes again with wrappers that only training has, such as sticky actions.",
     ),
@@ -47,12 +47,11 @@ AsTrained = Annotated[
 
 def evaluate(
     run: PolicyRef,
-    episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to play.")] = 100,
+    episodes: Annotated[int, Option("--episodes", min=1, help="How many to play.")] = 100,
     steps: Steps = None,
     stochastic: Sampled = None,
     seed: Annotated[
-        int | None,
-        typer.Option("--seed", min=0, help="Draw the episodes from this seed instead of the run's own."),
+        int | None, Option("--seed", min=0, help="Draw the episodes from this seed instead of the run's own.")
     ] = None,
     trust: Trust = False,
     run_seeds: RunSeeds = False,

@@ -3,7 +3,7 @@
 import sys
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, say
@@ -25,26 +25,22 @@ def fix(
     run: RunRef,
     alert: Annotated[
         str | None,
-        typer.Argument(metavar="ALERT", help="Id of an alert that fired; the first root cause by default."),
+        Argument(metavar="ALERT", help="Id of an alert that fired; the first root cause by default."),
     ] = None,
     steps: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--steps",
             metavar="N",
             help="Steps of each trial; a tenth of the run's budget by default, or a few evaluations.",
         ),
     ] = None,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Trials of each side, each with another seed.")
-    ] = 2,
+    seeds: Annotated[int, Option("--seeds", min=1, help="Trials of each side, each with another seed.")] = 2,
     max_seconds: Annotated[
-        float | None, typer.Option("--max-seconds", min=1, help="Longest training of each trial.")
+        float | None, Option("--max-seconds", min=1, help="Longest training of each trial.")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be tried, train nothing.")
-    ] = False,
-    at_once: Annotated[int | None, typer.Option("--at-once", min=1, hidden=True)] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Say what would be tried, train nothing.")] = False,
+    at_once: Annotated[int | None, Option("--at-once", min=1, hidden=True)] = None,
     trust: Trust = False,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,

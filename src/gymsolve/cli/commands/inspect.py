@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from gymsolve.cli.commands.web import Host, NoOpen, Port, Token
 from gymsolve.cli.options import Json, PolicyRef, RunsDir, Trust, trusts
@@ -21,28 +21,26 @@ from gymsolve.runs.trust import buildable_settings
 def inspect(
     run: PolicyRef,
     checkpoint: Annotated[
-        str | None, typer.Option("--checkpoint", metavar="NAME", help="best, last or a number of steps.")
+        str | None, Option("--checkpoint", metavar="NAME", help="best, last or a number of steps.")
     ] = None,
     seed: Annotated[
-        int | None,
-        typer.Option("--seed", min=0, help="Use this seed for the episode instead of the run's own."),
+        int | None, Option("--seed", min=0, help="Use this seed for the episode instead of the run's own.")
     ] = None,
     sample: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--sample/--likeliest",
             help="Sample actions, or take the likeliest; by default as the run's own evaluations do.",
         ),
     ] = None,
     task: Annotated[
-        str | None, typer.Option("--task", metavar="NAME", help="Which of several tasks; else the first.")
+        str | None, Option("--task", metavar="NAME", help="Which of several tasks; else the first.")
     ] = None,
     steps: Annotated[
-        int | None,
-        typer.Option("--steps", min=1, max=1_000_000, help="Of --json: cut the episode after so many."),
+        int | None, Option("--steps", min=1, max=1_000_000, help="Of --json: cut the episode after so many.")
     ] = None,
     no_camera: Annotated[
-        bool, typer.Option("--no-camera", help="Of --json: keep no pictures, which is quicker.")
+        bool, Option("--no-camera", help="Of --json: keep no pictures, which is quicker.")
     ] = False,
     port: Port = None,
     no_open: NoOpen = False,

@@ -3,7 +3,7 @@
 import getpass
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.printing.output import print_json, say
@@ -14,9 +14,9 @@ from gymsolve.service.logbook import add_entry, read_logbook
 def list_entries(
     query: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[QUERY]", help="Words of an entry, or verdict:refuted, run:PART-OF-ID."),
+        Argument(metavar="[QUERY]", help="Words of an entry, or verdict:refuted, run:PART-OF-ID."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many, the newest.")] = 20,
+    limit: Annotated[int, Option("--limit", min=1, help="At most this many, the newest.")] = 20,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
@@ -37,16 +37,16 @@ def list_entries(
 
 
 def add(
-    note: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember.")] = "",
-    hypothesis: Annotated[str, typer.Option("--hypothesis", help="What was expected, and why.")] = "",
-    change: Annotated[str, typer.Option("--change", help="What was changed: algo.gamma=0.98.")] = "",
-    result: Annotated[str, typer.Option("--result", help="What came of it.")] = "",
-    verdict: Annotated[str, typer.Option("--verdict", help="confirmed, refuted or open.")] = "open",
+    note: Annotated[str, Argument(metavar="TEXT", help="What to remember.")] = "",
+    hypothesis: Annotated[str, Option("--hypothesis", help="What was expected, and why.")] = "",
+    change: Annotated[str, Option("--change", help="What was changed: algo.gamma=0.98.")] = "",
+    result: Annotated[str, Option("--result", help="What came of it.")] = "",
+    verdict: Annotated[str, Option("--verdict", help="confirmed, refuted or open.")] = "open",
     run: Annotated[
-        list[str] | None, typer.Option("--run", metavar="RUN", help="A run that it is about. Repeatable.")
+        list[str] | None, Option("--run", metavar="RUN", help="A run that it is about. Repeatable.")
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Who writes; your user name by default.")
+        str | None, Option("--by", metavar="NAME", help="Who writes; your user name by default.")
     ] = None,
     runs_dir: RunsDir = None,
     json: Json = False,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from gymsolve.cli.lazy_commands import new_app
 from gymsolve.cli.options import RunsDir
@@ -22,37 +23,32 @@ from gymsolve.settings.schedules import parse_amount
 
 MaxSteps = Annotated[
     str | None,
-    typer.Option("--max-steps", metavar="N", help="Environment steps that agents may train within 24 hours."),
+    Option("--max-steps", metavar="N", help="Environment steps that agents may train within 24 hours."),
 ]
-MaxHours = Annotated[
-    float | None, typer.Option("--max-hours", min=0.01, help="Hours of training within 24 hours.")
-]
-MaxRuns = Annotated[int, typer.Option("--max-runs", min=1, help="Runs at the same time.")]
-MaxDisk = Annotated[
-    float | None, typer.Option("--max-disk", metavar="GB", min=0.01, help="Size of all runs.")
-]
-ReadOnly = Annotated[bool, typer.Option("--read-only", help="Agents may look, and start or write nothing.")]
+MaxHours = Annotated[float | None, Option("--max-hours", min=0.01, help="Hours of training within 24 hours.")]
+MaxRuns = Annotated[int, Option("--max-runs", min=1, help="Runs at the same time.")]
+MaxDisk = Annotated[float | None, Option("--max-disk", metavar="GB", min=0.01, help="Size of all runs.")]
+ReadOnly = Annotated[bool, Option("--read-only", help="Agents may look, and start or write nothing.")]
 
 
 def serve(
     ctx: typer.Context,
     http: Annotated[
-        bool, typer.Option("--http", help="Serve over HTTP on this machine instead of standard input.")
+        bool, Option("--http", help="Serve over HTTP on this machine instead of standard input.")
     ] = False,
-    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Of --http.")] = 8765,
+    port: Annotated[int, Option("--port", min=1, max=65535, help="Of --http.")] = 8765,
     token: Annotated[
-        str | None,
-        typer.Option("--token", envvar="GYMSOLVE_MCP_TOKEN", help="Of --http; a new one by default."),
+        str | None, Option("--token", envvar="GYMSOLVE_MCP_TOKEN", help="Of --http; a new one by default.")
     ] = None,
     max_steps: MaxSteps = None,
     max_hours: MaxHours = None,
     max_runs: MaxRuns = 2,
     max_disk: MaxDisk = None,
     read_only: ReadOnly = False,
-    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who signs the logbook.")] = "agent",
+    by: Annotated[str, Option("--by", metavar="NAME", help="Who signs the logbook.")] = "agent",
     folder: Annotated[
         Path | None,
-        typer.Option("--folder", metavar="DIR", help="Work there: modules of one's own, ./recipes, ./runs."),
+        Option("--folder", metavar="DIR", help="Work there: modules of one's own, ./recipes, ./runs."),
     ] = None,
     runs_dir: RunsDir = None,
 ) -> None:
@@ -82,10 +78,10 @@ def serve(
 
 def install(
     client: Annotated[
-        str, typer.Option("--client", metavar="NAME", help="claude-code, codex, cursor or claude-desktop.")
+        str, Option("--client", metavar="NAME", help="claude-code, codex, cursor or claude-desktop.")
     ],
-    write: Annotated[bool, typer.Option("--write", help="Write the file; without it, only show it.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before writing.")] = False,
+    write: Annotated[bool, Option("--write", help="Write the file; without it, only show it.")] = False,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not ask before writing.")] = False,
     runs_dir: RunsDir = None,
 ) -> int:
     """Print or write a client's configuration; what is there stays, and a copy is kept."""

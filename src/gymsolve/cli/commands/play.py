@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from gymsolve.apps.serve import GoneError
 from gymsolve.cli.commands.web import Host, NoOpen, Port, Token
@@ -23,32 +23,30 @@ from gymsolve.runs.trust import buildable_settings
 def play(
     what: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="[ENV[:VARIANT]|RUN[@CHECKPOINT]]",
             help="What to play; without it, the page lets you choose.",
         ),
     ] = "",
     mode: Annotated[
         Literal["you", "policy", "untrained", "random"] | None,
-        typer.Option(
-            "--mode", help="Who acts first; you in an environment, the policy in a run, by default."
-        ),
+        Option("--mode", help="Who acts first; you in an environment, the policy in a run, by default."),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the first episode.")] = None,
+    seed: Annotated[int | None, Option("--seed", min=0, help="Seed of the first episode.")] = None,
     episodes: Annotated[
-        int | None, typer.Option("--episodes", min=1, help="Stop after so many; go on for ever by default.")
+        int | None, Option("--episodes", min=1, help="Stop after so many; go on for ever by default.")
     ] = None,
     against: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--against", metavar="RUN", help="A policy to play against, in VizdoomDeathmatch-v1; up to seven."
         ),
     ] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="Keep the episodes that you act in, as demonstrations.")
+        bool, Option("--record", help="Keep the episodes that you act in, as demonstrations.")
     ] = False,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Play in this terminal; for environments that draw text.")
+        bool, Option("--no-browser", help="Play in this terminal; for environments that draw text.")
     ] = False,
     port: Port = None,
     no_open: NoOpen = False,

@@ -4,23 +4,21 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from gymsolve.cli.options import Json
 from gymsolve.cli.printing.output import print_json, print_table, say
 from gymsolve.service import recipes
 from gymsolve.text import plural
 
-Files = Annotated[list[Path] | None, typer.Argument(metavar="[FILES]")]
+Files = Annotated[list[Path] | None, Argument(metavar="[FILES]")]
 _TRAINED = {True: "yes", False: "not yet", None: ""}
 
 
 def list_recipes(
     query: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[QUERY]", help="Words of the name or description; near misses are found too."
-        ),
+        Argument(metavar="[QUERY]", help="Words of the name or description; near misses are found too."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -55,7 +53,7 @@ def check(files: Files = None, json: Json = False) -> int:
 def format_files(
     files: Files = None,
     check_only: Annotated[
-        bool, typer.Option("--check", help="Change nothing; exit with 1 if a file would change.")
+        bool, Option("--check", help="Change nothing; exit with 1 if a file would change.")
     ] = False,
     json: Json = False,
 ) -> int:

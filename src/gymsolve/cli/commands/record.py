@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from gymsolve.cli.options import Json, PolicyRef, RunsDir, Stochastic, Trust, trusts
 from gymsolve.cli.printing.output import print_json, print_pairs, say
@@ -12,50 +12,44 @@ from gymsolve.errors import UsageError
 from gymsolve.text import count, duration, number
 
 Seed = Annotated[
-    int | None,
-    typer.Option("--seed", min=0, help="Use this seed for the episodes instead of the run's own."),
+    int | None, Option("--seed", min=0, help="Use this seed for the episodes instead of the run's own.")
 ]
 Progression = Annotated[
-    bool, typer.Option("--progression", help="One episode of every checkpoint, with the learning curve.")
+    bool, Option("--progression", help="One episode of every checkpoint, with the learning curve.")
 ]
 Publish = Annotated[
-    bool, typer.Option("--publish", help="1920x1080 at 30 or 60 frames per second, for video sites.")
+    bool, Option("--publish", help="1920x1080 at 30 or 60 frames per second, for video sites.")
 ]
-Size = Annotated[
-    str | None, typer.Option("--size", metavar="WxH", help="Fit the picture into this many pixels.")
-]
+Size = Annotated[str | None, Option("--size", metavar="WxH", help="Fit the picture into this many pixels.")]
 MaxSeconds = Annotated[
     float | None,
-    typer.Option(
+    Option(
         "--max-seconds",
         min=0.1,
         help="Longest video, in seconds: 120 by default; 6 for each clip of a progression.",
     ),
 ]
 Data = Annotated[
-    bool,
-    typer.Option("--data", help="Also keep observations, actions, rewards and values in episodes/*.npz."),
+    bool, Option("--data", help="Also keep observations, actions, rewards and values in episodes/*.npz.")
 ]
 Task = Annotated[
-    str | None,
-    typer.Option("--task", help="Which of several tasks; without it, the furthest below its threshold."),
+    str | None, Option("--task", help="Which of several tasks; without it, the furthest below its threshold.")
 ]
 Out = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="FILE", help="An .mp4; in the run's folder `videos` by default."),
+    Path | None, Option("--out", metavar="FILE", help="An .mp4; in the run's folder `videos` by default.")
 ]
 
 
 def record(
     run: PolicyRef,
-    episodes: Annotated[int, typer.Option("--episodes", min=1, help="How many to play.")] = 1,
+    episodes: Annotated[int, Option("--episodes", min=1, help="How many to play.")] = 1,
     seed: Seed = None,
     progression: Progression = False,
     publish: Publish = False,
     size: Size = None,
     max_seconds: MaxSeconds = None,
     stochastic: Stochastic = False,
-    no_overlay: Annotated[bool, typer.Option("--no-overlay", help="Only the picture, no text.")] = False,
+    no_overlay: Annotated[bool, Option("--no-overlay", help="Only the picture, no text.")] = False,
     data: Data = False,
     task: Task = None,
     out: Out = None,

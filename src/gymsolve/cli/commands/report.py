@@ -5,7 +5,7 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from gymsolve.cli.options import Json, RunRef, RunsDir
 from gymsolve.cli.printing.output import print_json, print_pairs, say
@@ -14,12 +14,10 @@ from gymsolve.service.report import report_run
 
 def report(
     run: RunRef,
-    open_: Annotated[bool, typer.Option("--open", help="Show the page in the browser.")] = False,
+    open_: Annotated[bool, Option("--open", help="Show the page in the browser.")] = False,
     scratch: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A run that learned a stage of this run's curriculum alone; may be given several times."
-        ),
+        Option(help="A run that learned a stage of this run's curriculum alone; may be given several times."),
     ] = None,
     runs_dir: RunsDir = None,
     json: Json = False,

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from gymsolve.apps.review.chat import Endpoint, find_endpoint
 from gymsolve.apps.review.review import Prompt, newest_episode, prepare
@@ -20,31 +21,29 @@ from gymsolve.text import printable
 
 def review(
     run: Annotated[
-        str,
-        typer.Argument(metavar="RUN[@CHECKPOINT]", help="A run whose newest inspected episode is reviewed."),
+        str, Argument(metavar="RUN[@CHECKPOINT]", help="A run whose newest inspected episode is reviewed.")
     ],
     episode: Annotated[
         str | None,
-        typer.Option("--episode", metavar="NAME", help="Another inspected episode, by its folder's name."),
+        Option("--episode", metavar="NAME", help="Another inspected episode, by its folder's name."),
     ] = None,
     question: Annotated[
-        str, typer.Option("--question", metavar="TEXT", help="What you want to know besides.")
+        str, Option("--question", metavar="TEXT", help="What you want to know besides.")
     ] = "",
     picture: Annotated[
-        Path | None,
-        typer.Option("--picture", metavar="FILE", help="Also write the sheet of pictures, as PNG."),
+        Path | None, Option("--picture", metavar="FILE", help="Also write the sheet of pictures, as PNG.")
     ] = None,
-    no_picture: Annotated[bool, typer.Option("--no-picture", help="Send text alone.")] = False,
+    no_picture: Annotated[bool, Option("--no-picture", help="Send text alone.")] = False,
     send: Annotated[
-        bool, typer.Option("--send", help="Send it to the chat server, after a question; keep the answer.")
+        bool, Option("--send", help="Send it to the chat server, after a question; keep the answer.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Send without a question.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Send without a question.")] = False,
     url: Annotated[
         str | None,
-        typer.Option("--url", metavar="URL", help="The chat server: $GYMSOLVE_CHAT_URL. Keys: see the docs."),
+        Option("--url", metavar="URL", help="The chat server: $GYMSOLVE_CHAT_URL. Keys: see the docs."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="The model: $GYMSOLVE_CHAT_MODEL.")
+        str | None, Option("--model", metavar="NAME", help="The model: $GYMSOLVE_CHAT_MODEL.")
     ] = None,
     trust: Trust = False,
     runs_dir: RunsDir = None,

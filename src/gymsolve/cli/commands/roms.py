@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from gymsolve.cli.options import Json, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import print_json, print_table, say
@@ -11,7 +11,7 @@ from gymsolve.errors import UsageError
 
 Press = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--press",
         metavar="FILE",
         help="Buttons to press: lines such as RIGHT B 30 (frames); a number alone presses nothing.",
@@ -19,23 +19,20 @@ Press = Annotated[
 ]
 Start = Annotated[
     str | None,
-    typer.Option("--from", metavar="STATE", help="Begin there; none switches the console on. [the first]"),
+    Option("--from", metavar="STATE", help="Begin there; none switches the console on. [the first]"),
 ]
 PolicyOf = Annotated[
-    str | None,
-    typer.Option("--run", metavar="RUN[@CHECKPOINT]", help="Begin where this run's policy gets."),
+    str | None, Option("--run", metavar="RUN[@CHECKPOINT]", help="Begin where this run's policy gets.")
 ]
 Steps = Annotated[
-    int | None,
-    typer.Option("--steps", min=0, help="Steps that the policy plays; by default all but the last."),
+    int | None, Option("--steps", min=0, help="Steps that the policy plays; by default all but the last.")
 ]
-Wait = Annotated[int, typer.Option("--wait", min=0, max=100_000, help="Frames to let pass at the end.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace a state that was saved before.")]
+Wait = Annotated[int, Option("--wait", min=0, max=100_000, help="Frames to let pass at the end.")]
+Replace = Annotated[bool, Option("--replace", help="Replace a state that was saved before.")]
 
 
 def import_files(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A ROM, or a folder with some.")],
-    json: Json = False,
+    path: Annotated[Path, Argument(metavar="PATH", help="A ROM, or a folder with some.")], json: Json = False
 ) -> int:
     """Take over ROMs that you own: recognised by their checksum, copied into your data folder."""
     from gymsolve.envs.families.retro.roms import import_roms
@@ -69,8 +66,8 @@ def list_games(json: Json = False) -> int:
 
 
 def save(
-    game: Annotated[str, typer.Argument(metavar="GAME", help="Such as Retro/SuperMarioBros-Nes-v0.")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the state is called from now on.")],
+    game: Annotated[str, Argument(metavar="GAME", help="Such as Retro/SuperMarioBros-Nes-v0.")],
+    name: Annotated[str, Argument(metavar="NAME", help="What the state is called from now on.")],
     press: Press = None,
     start: Start = None,
     run: PolicyOf = None,

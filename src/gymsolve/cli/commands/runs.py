@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from gymsolve.cli.options import All, Json, Limit, RunRef, RunsDir
 from gymsolve.cli.printing.output import print_json, print_whole_table, say
@@ -14,7 +14,7 @@ from gymsolve.view import runs as view
 def list_runs(
     query: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[QUERY]",
             help="Words of the id or name, or status:solved, env:CartPole, algo:ppo, variant:fast, group:ID.",
         ),

@@ -89,10 +89,10 @@ class _Training:
 
     def _hear(self, view: SeedsView, stop: StopSignal, event: Event) -> None:
         if isinstance(event, TaskFailed) and not view.has_begun:
-            raise event.error  # what keeps the first from beginning would keep all
+            raise event.error  # it would stop every other seed, too
         view.hear(event)
         if isinstance(event, TaskBegun):
-            announce(self.group.ref, self.group.path, self.group.log)  # once: it forgets whom to tell
+            announce(self.group.ref, self.group.path, self.group.log)  # only the first call has an effect
         elif isinstance(event, TaskEnded) and event.run.summary().reason == "stop file":
             stop.request("stop file")  # `gymsolve stop` is for all seeds
         elif isinstance(event, Stopping):

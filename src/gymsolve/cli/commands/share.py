@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from gymsolve.cli.options import Json, RunRef, RunsDir
 from gymsolve.cli.printing.output import print_json, say
@@ -22,7 +22,7 @@ def push(run: RunRef, runs_dir: RunsDir = None, json: Json = False) -> None:
 
 def pull(
     run: Annotated[
-        str, typer.Argument(metavar="[[ENTITY/]PROJECT/]RUN", help="The whole id of a run that was pushed.")
+        str, Argument(metavar="[[ENTITY/]PROJECT/]RUN", help="The whole id of a run that was pushed.")
     ],
     runs_dir: RunsDir = None,
     json: Json = False,

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from gymsolve.cli.options import Json, Set
 from gymsolve.cli.printing.output import print_json, print_table, say
@@ -14,9 +14,9 @@ from gymsolve.training.planning.plan import plan_run
 
 
 def show(
-    name: Annotated[str, typer.Argument(metavar="ENV[:VARIANT]", help="A recipe.")],
+    name: Annotated[str, Argument(metavar="ENV[:VARIANT]", help="A recipe.")],
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show every setting and where its value comes from.")
+        bool, Option("--explain", help="Show every setting and where its value comes from.")
     ] = False,
     set_: Set = None,
     json: Json = False,

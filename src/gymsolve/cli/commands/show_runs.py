@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from gymsolve.cli.options import All, Json, Limit, RunRef, RunsDir
 from gymsolve.cli.printing.output import heading, print_json, print_lines, print_table, say
@@ -17,7 +17,7 @@ from gymsolve.view.runs import get_run
 def show(
     run: RunRef,
     metrics: Annotated[
-        bool, typer.Option("--metrics", help="Show all newest metrics, not only those that matter most.")
+        bool, Option("--metrics", help="Show all newest metrics, not only those that matter most.")
     ] = False,
     runs_dir: RunsDir = None,
     json: Json = False,
@@ -33,17 +33,17 @@ def show(
 def compare(
     runs: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="RUN|QUERY...",
             help="Two runs or more; or words as of `gymsolve runs`, such as env:CartPole status:solved.",
         ),
     ],
     x: Annotated[
         Axis | None,
-        typer.Option("--x", help="The horizontal axis of curves; what the runs are measured in by default."),
+        Option("--x", help="The horizontal axis of curves; what the runs are measured in by default."),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with charts.")
+        Path | None, Option("--html", metavar="FILE", help="Also write a page with charts.")
     ] = None,
     limit: Limit = 20,
     all_: All = False,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from gymsolve.cli.commands.seeds import resume_seeds, train_seeds
 from gymsolve.cli.live.collector import collector_off
@@ -21,21 +22,18 @@ from gymsolve.training.planning.plan import Plan, plan_run
 
 Steps = Annotated[
     str | None,
-    typer.Option("--steps", metavar="N", help="Budget of the whole run in environment steps: 200k, 1e6."),
+    Option("--steps", metavar="N", help="Budget of the whole run in environment steps: 200k, 1e6."),
 ]
 Profile = Annotated[
-    bool,
-    typer.Option("--profile", help="Write a flame graph and the time of each phase into the run's profile/."),
+    bool, Option("--profile", help="Write a flame graph and the time of each phase into the run's profile/.")
 ]
 Detach = Annotated[
     bool,
-    typer.Option(
-        "--detach", help="Train in the background: print the run's id once it has begun, and return."
-    ),
+    Option("--detach", help="Train in the background: print the run's id once it has begun, and return."),
 ]
 Confirm = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--confirm/--yes",
         " /-y",
         envvar="GYMSOLVE_CONFIRM",
@@ -44,34 +42,26 @@ Confirm = Annotated[
 ]
 Seeds = Annotated[
     int | None,
-    typer.Option(
-        "--seeds",
-        metavar="N",
-        min=2,
-        max=1000,
-        help="Train N seeds, --seed being the first; one verdict.",
+    Option(
+        "--seeds", metavar="N", min=2, max=1000, help="Train N seeds, --seed being the first; one verdict."
     ),
 ]
 Track = Annotated[
-    str | None,
-    typer.Option("--track", metavar="NAMES", help="Also log to csv, tensorboard, wandb, trackio: a,b,…"),
+    str | None, Option("--track", metavar="NAMES", help="Also log to csv, tensorboard, wandb, trackio: a,b,…")
 ]
 
 
 def train(
     env: Annotated[
-        str,
-        typer.Argument(
-            metavar="ENV[:VARIANT]", help="A recipe (see `gymsolve recipes`) or any Gymnasium id."
-        ),
+        str, Argument(metavar="ENV[:VARIANT]", help="A recipe (see `gymsolve recipes`) or any Gymnasium id.")
     ],
     set_: Set = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Same seed, same run.")] = None,
+    seed: Annotated[int | None, Option("--seed", help="Same seed, same run.")] = None,
     seeds: Seeds = None,
     steps: Steps = None,
     start_from: Annotated[
         str | None,
-        typer.Option("--from", metavar="RUN[@CHECKPOINT]", help="Begin with the weights of another run."),
+        Option("--from", metavar="RUN[@CHECKPOINT]", help="Begin with the weights of another run."),
     ] = None,
     confirm: Confirm = False,
     track: Track = None,
@@ -110,7 +100,7 @@ def train(
 def resume(
     run: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="RUN[@CHECKPOINT]",
             help="A run; its last checkpoint unless said otherwise. Or group:ID, all of its seeds.",
         ),
@@ -118,7 +108,7 @@ def resume(
     set_: Set = None,
     steps: Steps = None,
     fresh_optimizer: Annotated[
-        bool, typer.Option("--fresh-optimizer", help="Start with a fresh optimizer state.")
+        bool, Option("--fresh-optimizer", help="Start with a fresh optimizer state.")
     ] = False,
     track: Track = None,
     profile: Profile = False,
@@ -147,20 +137,20 @@ def resume(
 def fork(
     run: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="RUN[@CHECKPOINT]",
             help="Where to branch off: its last checkpoint unless said otherwise; RUN@0 starts anew.",
         ),
     ],
     set_: Set = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Draw everything from there on anew.")] = None,
+    seed: Annotated[int | None, Option("--seed", help="Draw everything from there on anew.")] = None,
     steps: Steps = None,
     track: Track = None,
     profile: Profile = False,
     detach: Detach = False,
     trust: Trust = False,
-    until: Annotated[int | None, typer.Option("--until", hidden=True)] = None,
-    trial: Annotated[str | None, typer.Option("--trial", hidden=True)] = None,
+    until: Annotated[int | None, Option("--until", hidden=True)] = None,
+    trial: Annotated[str | None, Option("--trial", hidden=True)] = None,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from gymsolve.cli.options import Json, Set
 from gymsolve.cli.printing.output import heading, print_json, print_lines, print_table, say
@@ -20,16 +20,13 @@ _MOST_ROWS = 12
 
 def tune_speed(
     env: Annotated[
-        str, typer.Argument(metavar="ENV[:VARIANT]", help="A recipe or any Gymnasium id, as for `train`.")
+        str, Argument(metavar="ENV[:VARIANT]", help="A recipe or any Gymnasium id, as for `train`.")
     ],
     set_: Set = None,
     seconds: Annotated[
-        float,
-        typer.Option("--seconds", min=1, help="How long to measure, roughly, besides building environments."),
+        float, Option("--seconds", min=1, help="How long to measure, roughly, besides building environments.")
     ] = 10.0,
-    write: Annotated[
-        bool, typer.Option("--write", help="Save the choice as a variant in ./recipes.")
-    ] = False,
+    write: Annotated[bool, Option("--write", help="Save the choice as a variant in ./recipes.")] = False,
     json: Json = False,
 ) -> None:
     """Measure stepping, acting and learning on this machine, and choose the fastest settings.

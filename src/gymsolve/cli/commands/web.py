@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from gymsolve.cli.commands.mcp import read_steps
 from gymsolve.cli.options import RunsDir
@@ -10,20 +10,14 @@ from gymsolve.cli.serving import USUAL_PORT, open_page
 
 Port = Annotated[
     int | None,
-    typer.Option(
-        "--port", min=1, max=65535, help=f"Port of the page; {USUAL_PORT}, or a free one, by default."
-    ),
+    Option("--port", min=1, max=65535, help=f"Port of the page; {USUAL_PORT}, or a free one, by default."),
 ]
-NoOpen = Annotated[bool, typer.Option("--no-open", help="Print the address and open no browser.")]
+NoOpen = Annotated[bool, Option("--no-open", help="Print the address and open no browser.")]
 Host = Annotated[
     str,
-    typer.Option(
-        "--host", metavar="ADDRESS", help="Serve other machines too, with the token, over plain HTTP."
-    ),
+    Option("--host", metavar="ADDRESS", help="Serve other machines too, with the token, over plain HTTP."),
 ]
-Token = Annotated[
-    str | None, typer.Option("--token", envvar="GYMSOLVE_WEB_TOKEN", help="A new one by default.")
-]
+Token = Annotated[str | None, Option("--token", envvar="GYMSOLVE_WEB_TOKEN", help="A new one by default.")]
 
 
 def web(
@@ -32,20 +26,20 @@ def web(
     host: Host = "127.0.0.1",
     token: Token = None,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Pages show runs, and start, stop or write nothing.")
+        bool, Option("--read-only", help="Pages show runs, and start, stop or write nothing.")
     ] = False,
     max_runs: Annotated[
-        int | None, typer.Option("--max-runs", min=1, help="Runs at the same time; no limit by default.")
+        int | None, Option("--max-runs", min=1, help="Runs at the same time; no limit by default.")
     ] = None,
     max_steps: Annotated[
         str | None,
-        typer.Option("--max-steps", metavar="N", help="Environment steps of runs started within 24 hours."),
+        Option("--max-steps", metavar="N", help="Environment steps of runs started within 24 hours."),
     ] = None,
     max_hours: Annotated[
-        float | None, typer.Option("--max-hours", min=0.01, help="Hours of training within 24 hours.")
+        float | None, Option("--max-hours", min=0.01, help="Hours of training within 24 hours.")
     ] = None,
     max_disk: Annotated[
-        float | None, typer.Option("--max-disk", metavar="GB", min=0.01, help="Size of all runs.")
+        float | None, Option("--max-disk", metavar="GB", min=0.01, help="Size of all runs.")
     ] = None,
     runs_dir: RunsDir = None,
 ) -> None:

@@ -23,58 +23,52 @@ _ASCII = str.maketrans("━─…", "#-~")
 Tell = Callable[[int, int], None]
 
 
-class ProgressBar:
-    """One line of a terminal, drawn over itself."""
-
-    def __init__(self, stream: TextIO, label: str, unit: str) -> None:
-        self._stream, self._label, self._unit = stream, label, unit
-        self._began = time.perf_counter()
-        self._next = self._began + _PATIENCE
-        self._drawn = False
-
-    def tell(self, done: int, total: int) -> None:
-        """Called after every step; mostly it only reads the clock."""
-        now = time.perf_counter()
-        if now >= self._next:
-            self._next = now + _DRAW_SECONDS
-            self._draw(done, total, now - self._began)
-
-    def clear(self) -> None:
-        """Remove the bar."""
-        if self._drawn:
-            self._write(_CLEAR_LINE)
-
-    def _draw(self, done: int, total: int, seconds: float) -> None:
-        line = [*small_bar(self._label, (done, total), self._unit), (f"  {duration(seconds)}", "dim")]
-        width = terminal_size(self._stream)[0] - 1  # a full line would make the terminal begin another
-        colours = "NO_COLOR" not in os.environ
-        self._drawn = True
-        self._write(_CLEAR_LINE + join_pieces(cut(line, width), colours=colours))
-
-    def _write(self, text: str) -> None:
-        if not can_say("━─…", self._stream.encoding):
-            text = text.translate(_ASCII)
-        with suppress(OSError):  # the terminal was closed; that is no reason to end the work
-            self._stream.write(text)
-            self._stream.flush()
-
-
 class Sentences:
     """Lines for logs and pipes."""
 
     def __init__(self, stream: TextIO, label: str, unit: str) -> None:
         self._stream, self._label, self._unit = stream, label, unit
         self._began = time.perf_counter()
-        self._next = self._began + _SILENCE
+        self._next, self._interval = self._began + _SILENCE, _SILENCE
 
     def tell(self, done: int, total: int) -> None:
         """Called after every step; mostly it only reads the clock."""
         now = time.perf_counter()
         if now >= self._next:
-            self._next = now + _SILENCE
-            far = f"{count(done)} of {count(total)} {self._unit}"
-            with suppress(OSError):  # nobody reads any more; that is no reason to end the work
-                print(f"{self._label}: {far}, {duration(now - self._began)}", file=self._stream, flush=True)
+            self._next = now + self._interval
+            self._show(done, total, now - self._began)
+
+    def _show(self, done: int, total: int, seconds: float) -> None:
+        far = f"{count(done)} of {count(total)} {self._unit}"
+        self._write(f"{self._label}: {far}, {duration(seconds)}\n")
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError):  # nobody reads any more; that is no reason to end the work
+            self._stream.write(text)
+            self._stream.flush()
+
+
+class ProgressBar(Sentences):
+    """One line of a terminal, drawn over itself."""
+
+    def __init__(self, stream: TextIO, label: str, unit: str) -> None:
+        super().__init__(stream, label, unit)
+        self._next, self._interval = self._began + _PATIENCE, _DRAW_SECONDS
+        self._drawn = False
+
+    def clear(self) -> None:
+        """Remove the bar."""
+        if self._drawn:
+            self._write(_CLEAR_LINE)
+
+    def _show(self, done: int, total: int, seconds: float) -> None:
+        line = [*small_bar(self._label, (done, total), self._unit), (f"  {duration(seconds)}", "dim")]
+        width = terminal_size(self._stream)[0] - 1  # a full line would make the terminal begin another
+        text = join_pieces(cut(line, width), colours="NO_COLOR" not in os.environ)
+        if not can_say("━─…", self._stream.encoding):
+            text = text.translate(_ASCII)
+        self._drawn = True
+        self._write(_CLEAR_LINE + text)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Several seeds while they train: a row for each on a terminal, lines elsewhere."""
 
-import json
 import os
 import time
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any, TextIO
 from gymsolve.cli.live.screen import terminal_size
 from gymsolve.jobs.queue import Event, TaskBegun, TaskEnded, TaskFailed, Tick
 from gymsolve.runs.groups import Group
+from gymsolve.runs.records import lines_from, parse_record
 from gymsolve.runs.run import Run
 from gymsolve.text import count, duration, number
 
@@ -36,21 +36,11 @@ class _Row:
         path = None if self.run is None else self.run.path / "metrics.jsonl"
         if path is None or not path.is_file():
             return
-        with path.open("rb") as file:
-            file.seek(self.offset)
-            new = file.read()
-        whole, newline, _ = new.rpartition(b"\n")
-        self.offset += len(whole) + len(newline)
-        for line in whole.splitlines():
-            self._take(line)
+        for line in lines_from(path, self.offset):
+            self.offset += len(line)
+            self._take(parse_record(line) or {})
 
-    def _take(self, line: bytes) -> None:
-        try:
-            record: Any = json.loads(line)
-        except ValueError:
-            return
-        if not isinstance(record, dict):
-            return
+    def _take(self, record: dict[str, Any]) -> None:
         self.env_steps = int(record.get("env_steps") or self.env_steps)
         self.vec_steps = int(record.get("vec_steps") or self.vec_steps)
         self.training = record.get("rollout/ep_rew_mean") or self.training

@@ -1,1 +1,1 @@
-"""How results are told: JSON, tables, the plan before a run, alerts and the verdict after it."""
+"""Printing: JSON, tables, the plan before a run, alerts and the verdict after it."""

@@ -52,6 +52,16 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, right:
     _print(headers, [_printable(row) for row in rows], right, _width())
 
 
+def print_section(
+    title: str, headers: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()
+) -> None:
+    """A table below a heading; nothing without rows."""
+    rows = list(rows)
+    if rows:
+        heading(title)
+        print_table(headers, rows, right=right)
+
+
 def print_whole_table(
     headers: Sequence[str],
     rows: Sequence[Sequence[str]],

@@ -3,9 +3,9 @@
 import shlex
 from typing import Any
 
-from gymsolve.cli.printing.output import heading, print_lines, print_pairs, print_table, say
+from gymsolve.cli.printing.output import heading, print_lines, print_pairs, print_section, say
 from gymsolve.metrics.catalog import find_metric
-from gymsolve.metrics.tasks import task_verdicts
+from gymsolve.metrics.tasks import TaskVerdict, task_verdicts
 from gymsolve.metrics.time_accounting import NAMES
 from gymsolve.runs.logbook import LogEntry
 from gymsolve.runs.videos import cut_note
@@ -14,26 +14,32 @@ from gymsolve.view.runs import ListedRun, RunDetails, StoredCheckpoint
 from gymsolve.view.stages import VisitedStage
 
 _HIGHLIGHTS = ("env.num_envs", "algo.num_steps", "algo.learning_rate", "algo.gamma", "net.hidden", "seed")
+_STAGE_HEADERS = ("stage", "from", "to", "ended", "in training", "surely", "now", "forgotten", "weights")
+_CHECKPOINT_HEADERS = ("steps", "pointers", "saved because", "evaluation")
+_EVALUATION_HEADERS = ("steps", "mean return", "min", "max", "episodes")
+_TASK_HEADERS = ("task", "mean return", "threshold", "reached")
+_VIDEO_HEADERS = ("file", "checkpoint", "return", "length", "")
+_TRIAL_HEADERS = ("run", "status", "seed", "best")
 
 
 def print_run(run: RunDetails, *, everything: bool) -> None:
     """Print a run; with `everything`, all of its newest metrics."""
     say(run.id)
     print_pairs(_facts(run))
-    _show_stages(run.stages)
-    _show_checkpoints(run.checkpoints)
-    _show_evaluations(run.evaluations)
-    _show_tasks(run.evaluations)
-    _show_videos(run.videos)
-    _show_trials(run.trials)
+    print_section("Stages", _STAGE_HEADERS, map(_stage_row, run.stages), right=("from", "to"))
+    print_section("Checkpoints", _CHECKPOINT_HEADERS, map(_checkpoint_row, run.checkpoints), right=("steps",))
+    numbers = "steps", "min", "max", "episodes"
+    print_section("Evaluations", _EVALUATION_HEADERS, map(_evaluation_row, run.evaluations), right=numbers)
+    tasks = task_verdicts(run.evaluations[-1]) if run.evaluations else []
+    print_section("Tasks, newest evaluation", _TASK_HEADERS, map(_task_row, tasks), right=("threshold",))
+    print_section("Videos", _VIDEO_HEADERS, map(_video_row, run.videos), right=_VIDEO_HEADERS[1:4])
+    print_section("Trials", _TRIAL_HEADERS, map(_trial_row, run.trials), right=("seed", "best"))
     if run.logbook:
         heading("Logbook")
         for entry in run.logbook:
             print_entry(entry)
-    _show_metrics(run.last_metrics, everything=everything)
-    if run.events:
-        heading("Events")
-        print_table(("time", "event", "details"), [_event(event) for event in run.events])
+    _print_metrics(run.last_metrics, everything=everything)
+    print_section("Events", ("time", "event", "details"), map(_event_row, run.events))
     print_lines("Problems", run.problems)
 
 
@@ -110,48 +116,41 @@ def _lookup(config: dict[str, Any], path: str) -> Any:
     return node
 
 
-def _show_checkpoints(checkpoints: list[StoredCheckpoint]) -> None:
-    if not checkpoints:
-        return
-    heading("Checkpoints")
-    rows = []
-    for checkpoint in checkpoints:
-        pointers = ["best"] * checkpoint.best + ["last"] * checkpoint.last
-        evaluation = checkpoint.eval or {}
-        reward = score(evaluation.get("eval/mean_reward"), evaluation.get("eval/std_reward"))
-        rows.append((checkpoint.name, ", ".join(pointers), checkpoint.reason or "", reward))
-    print_table(("steps", "pointers", "saved because", "evaluation"), rows, right=("steps",))
+def _stage_row(stage: VisitedStage) -> tuple[str, ...]:
+    figures = stage.achieved, stage.bound, stage.now, stage.forgotten
+    ended = "" if stage.ended is None else count(stage.ended)
+    numbers = ("" if figure is None else number(figure) for figure in figures)
+    weights = "" if stage.master is None else f"@stage-{stage.stage}"
+    return stage.stage, count(stage.began), ended, stage.ending, *numbers, weights
 
 
-def _show_evaluations(evaluations: list[dict[str, Any]]) -> None:
-    if not evaluations:
-        return
-    heading("Evaluations")
-    rows = [
-        (
-            count(row["env_steps"]),
-            score(row["eval/mean_reward"], row.get("eval/std_reward")),
-            number(row.get("eval/min_reward")),
-            number(row.get("eval/max_reward")),
-            count(row["eval/episodes"]),
-        )
-        for row in evaluations
-    ]
-    print_table(
-        ("steps", "mean return", "min", "max", "episodes"), rows, right=("steps", "min", "max", "episodes")
-    )
+def _checkpoint_row(checkpoint: StoredCheckpoint) -> tuple[str, ...]:
+    pointers = ["best"] * checkpoint.best + ["last"] * checkpoint.last
+    evaluation = checkpoint.eval or {}
+    reward = score(evaluation.get("eval/mean_reward"), evaluation.get("eval/std_reward"))
+    return checkpoint.name, ", ".join(pointers), checkpoint.reason or "", reward
 
 
-def _show_tasks(evaluations: list[dict[str, Any]]) -> None:
-    tasks = task_verdicts(evaluations[-1]) if evaluations else []
-    if not tasks:
-        return
-    heading("Tasks, newest evaluation")
-    rows = [
-        (task.name, score(task.mean, task.std), number(task.threshold), "yes" if task.reached else "no")
-        for task in tasks
-    ]
-    print_table(("task", "mean return", "threshold", "reached"), rows, right=("threshold",))
+def _evaluation_row(record: dict[str, Any]) -> tuple[str, ...]:
+    mean = score(record["eval/mean_reward"], record.get("eval/std_reward"))
+    ends = number(record.get("eval/min_reward")), number(record.get("eval/max_reward"))
+    return count(record["env_steps"]), mean, *ends, count(record["eval/episodes"])
+
+
+def _task_row(task: TaskVerdict) -> tuple[str, ...]:
+    return task.name, score(task.mean, task.std), number(task.threshold), "yes" if task.reached else "no"
+
+
+def _video_row(video: dict[str, Any]) -> tuple[str, ...]:
+    file, length = f"videos/{video['name']}.mp4", "–"
+    if "seconds" in video:
+        length = duration(video["seconds"])
+    note = cut_note(video).removeprefix(", ")
+    return file, video.get("checkpoint", "–"), number(video.get("return")), length, note
+
+
+def _trial_row(trial: ListedRun) -> tuple[str, ...]:
+    return trial.id, trial.status, "–" if trial.seed is None else str(trial.seed), number(trial.best_reward)
 
 
 def _budget(run: RunDetails) -> str:
@@ -160,7 +159,7 @@ def _budget(run: RunDetails) -> str:
     return f" of {count(run.steps or 0)}"
 
 
-def _show_metrics(newest: dict[str, Any], *, everything: bool) -> None:
+def _print_metrics(newest: dict[str, Any], *, everything: bool) -> None:
     if not newest:
         return
     heading("Newest metrics")
@@ -173,36 +172,7 @@ def _show_metrics(newest: dict[str, Any], *, everything: bool) -> None:
         say(f"  {len(names) - len(rows)} more are shown by --metrics")
 
 
-def _show_videos(videos: list[dict[str, Any]]) -> None:
-    if not videos:
-        return
-    heading("Videos")
-    rows = [
-        (
-            f"videos/{video['name']}.mp4",
-            video.get("checkpoint", "–"),
-            number(video.get("return")),
-            "–" if "seconds" not in video else duration(video["seconds"]),
-            cut_note(video).removeprefix(", "),
-        )
-        for video in videos
-    ]
-    headers = ("file", "checkpoint", "return", "length", "")
-    print_table(headers, rows, right=("checkpoint", "return", "length"))
-
-
-def _show_trials(trials: list[ListedRun]) -> None:
-    if not trials:
-        return
-    heading("Trials")
-    rows = [
-        (trial.id, trial.status, "–" if trial.seed is None else str(trial.seed), number(trial.best_reward))
-        for trial in trials
-    ]
-    print_table(("run", "status", "seed", "best"), rows, right=("seed", "best"))
-
-
-def _event(event: dict[str, Any]) -> tuple[str, str, str]:
+def _event_row(event: dict[str, Any]) -> tuple[str, str, str]:
     moment = event["time"][:19].replace("T", " ")
     if event["kind"] == "config_changed":
         return moment, "settings changed", ""  # its details are all earlier settings
@@ -216,30 +186,3 @@ def _event(event: dict[str, Any]) -> tuple[str, str, str]:
 
 def _metric(value: Any) -> str:
     return number(value) if isinstance(value, float) else setting(value)
-
-
-def _show_stages(stages: list[VisitedStage]) -> None:
-    """Print the result of each stage of a curriculum and how much of it was forgotten."""
-    if not stages:
-        return
-    heading("Stages")
-    rows = [
-        (
-            stage.stage,
-            count(stage.began),
-            "" if stage.ended is None else count(stage.ended),
-            stage.ending,
-            _number_or_blank(stage.achieved),
-            _number_or_blank(stage.bound),
-            _number_or_blank(stage.now),
-            _number_or_blank(stage.forgotten),
-            "" if stage.master is None else f"@stage-{stage.stage}",
-        )
-        for stage in stages
-    ]
-    headers = ("stage", "from", "to", "ended", "in training", "surely", "now", "forgotten", "weights")
-    print_table(headers, rows, right=("from", "to"))
-
-
-def _number_or_blank(value: float | None) -> str:
-    return "" if value is None else number(value)
