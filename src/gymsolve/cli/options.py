@@ -22,13 +22,11 @@ RunRef = Annotated[
 PolicyRef = Annotated[
     str,
     Argument(
-        metavar="RUN[@CHECKPOINT]", help="A run; its best checkpoint unless @last or @STEPS says otherwise."
+        metavar="RUN[@CHECKPOINT]", help="A run, at its best checkpoint unless @last or @STEPS names another."
     ),
 ]
 Stochastic = Annotated[bool, Option("--stochastic", help="Sample actions instead of taking the likeliest.")]
-Limit = Annotated[
-    int, Option("--limit", min=1, help="At most this many of the runs that fit, the newest ones.")
-]
+Limit = Annotated[int, Option("--limit", min=1, help="At most this many runs, the newest.")]
 All = Annotated[bool, Option("--all", help="Also trials that `gymsolve fix` made for other runs.")]
 Set = Annotated[
     list[str] | None,

@@ -24,7 +24,7 @@ def bench(
         list[str] | None, Option("--tasks", metavar="ENV", help="Only this environment; repeatable.")
     ] = None,
     peers: Annotated[
-        list[str] | None, Option("--peers", metavar="NAME", help="Only beside this peer; repeatable.")
+        list[str] | None, Option("--peers", metavar="NAME", help="Compare with this tool only; repeatable.")
     ] = None,
     repeats: Annotated[int | None, Option("--repeats", min=1, help="Rounds; 5 by default.")] = None,
     seeds: Annotated[

@@ -19,7 +19,7 @@ Steps = Annotated[
     Option(
         "--steps",
         min=1,
-        help="Play whole episodes of this many steps together instead (a quarter or an episode more).",
+        help="Play whole episodes of this many steps in all instead (up to a quarter or an episode more).",
     ),
 ]
 RunSeeds = Annotated[

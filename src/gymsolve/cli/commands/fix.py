@@ -35,7 +35,9 @@ def fix(
             help="Steps of each trial; a tenth of the run's budget by default, or a few evaluations.",
         ),
     ] = None,
-    seeds: Annotated[int, Option("--seeds", min=1, help="Trials of each side, each with another seed.")] = 2,
+    seeds: Annotated[
+        int, Option("--seeds", min=1, help="Trials with and without the remedy, each with another seed.")
+    ] = 2,
     max_seconds: Annotated[
         float | None, Option("--max-seconds", min=1, help="Longest training of each trial.")
     ] = None,

@@ -34,13 +34,14 @@ def inspect(
         ),
     ] = None,
     task: Annotated[
-        str | None, Option("--task", metavar="NAME", help="Which of several tasks; else the first.")
+        str | None, Option("--task", metavar="NAME", help="One of several tasks; the first by default.")
     ] = None,
     steps: Annotated[
-        int | None, Option("--steps", min=1, max=1_000_000, help="Of --json: cut the episode after so many.")
+        int | None,
+        Option("--steps", min=1, max=1_000_000, help="With --json: cut the episode after this many steps."),
     ] = None,
     no_camera: Annotated[
-        bool, Option("--no-camera", help="Of --json: keep no pictures, which is quicker.")
+        bool, Option("--no-camera", help="With --json: keep no pictures, which is quicker.")
     ] = False,
     port: Port = None,
     no_open: NoOpen = False,

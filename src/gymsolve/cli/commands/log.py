@@ -16,7 +16,7 @@ def list_entries(
         list[str] | None,
         Argument(metavar="[QUERY]", help="Words of an entry, or verdict:refuted, run:PART-OF-ID."),
     ] = None,
-    limit: Annotated[int, Option("--limit", min=1, help="At most this many, the newest.")] = 20,
+    limit: Annotated[int, Option("--limit", min=1, help="At most this many entries, the newest.")] = 20,
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:

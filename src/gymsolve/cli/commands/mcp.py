@@ -11,6 +11,7 @@ import typer
 from typer import Option
 
 from gymsolve.cli.lazy_commands import new_app
+from gymsolve.cli.limits import MaxDisk, MaxHours, read_steps
 from gymsolve.cli.options import RunsDir
 from gymsolve.cli.printing.output import is_terminal, say
 from gymsolve.errors import MissingExtraError, UsageError
@@ -18,17 +19,14 @@ from gymsolve.mcp.install import plan_installation
 from gymsolve.mcp.prompts import read_text
 from gymsolve.runs import runs_folder
 from gymsolve.runs.files import os_sentence
-from gymsolve.service.agent_limits import Home, Limits
-from gymsolve.settings.schedules import parse_amount
+from gymsolve.service.agent_limits import Limits
 
 MaxSteps = Annotated[
     str | None,
-    Option("--max-steps", metavar="N", help="Environment steps that agents may train within 24 hours."),
+    Option("--max-steps", metavar="N", help="Most environment steps that agents may train within 24 hours."),
 ]
-MaxHours = Annotated[float | None, Option("--max-hours", min=0.01, help="Hours of training within 24 hours.")]
-MaxRuns = Annotated[int, Option("--max-runs", min=1, help="Runs at the same time.")]
-MaxDisk = Annotated[float | None, Option("--max-disk", metavar="GB", min=0.01, help="Size of all runs.")]
-ReadOnly = Annotated[bool, Option("--read-only", help="Agents may look, and start or write nothing.")]
+MaxRuns = Annotated[int, Option("--max-runs", min=1, help="Most runs at once.")]
+ReadOnly = Annotated[bool, Option("--read-only", help="Agents may only read; they start and write nothing.")]
 
 
 def serve(
@@ -36,9 +34,10 @@ def serve(
     http: Annotated[
         bool, Option("--http", help="Serve over HTTP on this machine instead of standard input.")
     ] = False,
-    port: Annotated[int, Option("--port", min=1, max=65535, help="Of --http.")] = 8765,
+    port: Annotated[int, Option("--port", min=1, max=65535, help="Port of --http.")] = 8765,
     token: Annotated[
-        str | None, Option("--token", envvar="GYMSOLVE_MCP_TOKEN", help="Of --http; a new one by default.")
+        str | None,
+        Option("--token", envvar="GYMSOLVE_MCP_TOKEN", help="Token of --http; a new one by default."),
     ] = None,
     max_steps: MaxSteps = None,
     max_hours: MaxHours = None,
@@ -48,7 +47,11 @@ def serve(
     by: Annotated[str, Option("--by", metavar="NAME", help="Who signs the logbook.")] = "agent",
     folder: Annotated[
         Path | None,
-        Option("--folder", metavar="DIR", help="Work there: modules of one's own, ./recipes, ./runs."),
+        Option(
+            "--folder",
+            metavar="DIR",
+            help="Work in this folder: it holds ./recipes, ./runs and modules of your own.",
+        ),
     ] = None,
     runs_dir: RunsDir = None,
 ) -> None:
@@ -120,21 +123,6 @@ def _agreed(path: str) -> bool:
     if not (is_terminal() and sys.stdin.isatty()):
         raise UsageError("there is no terminal to ask on.", where="--write", hint="Use --yes.")
     return typer.confirm(f"Write {path}?", default=True, err=True)
-
-
-def read_steps(given: str | None) -> int | None:
-    """`--max-steps`: a number such as 10M."""
-    if given is None:
-        return None
-    try:
-        amount = parse_amount(given)
-    except ValueError as error:
-        raise UsageError(f"{error}.", where="--max-steps") from error
-    if not 1 <= amount < 1e15:
-        raise UsageError(
-            f"{given} is no number of steps.", where="--max-steps", hint="Write 10M, for example."
-        )
-    return int(amount)
 
 
 def _require_free(port: int) -> None:

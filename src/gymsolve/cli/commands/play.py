@@ -34,7 +34,7 @@ def play(
     ] = None,
     seed: Annotated[int | None, Option("--seed", min=0, help="Seed of the first episode.")] = None,
     episodes: Annotated[
-        int | None, Option("--episodes", min=1, help="Stop after so many; go on for ever by default.")
+        int | None, Option("--episodes", min=1, help="Stop after this many episodes; endless by default.")
     ] = None,
     against: Annotated[
         list[str] | None,

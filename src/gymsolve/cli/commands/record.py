@@ -33,7 +33,7 @@ Data = Annotated[
     bool, Option("--data", help="Also keep observations, actions, rewards and values in episodes/*.npz.")
 ]
 Task = Annotated[
-    str | None, Option("--task", help="Which of several tasks; without it, the furthest below its threshold.")
+    str | None, Option("--task", help="One of several tasks; by default the furthest below its threshold.")
 ]
 Out = Annotated[
     Path | None, Option("--out", metavar="FILE", help="An .mp4; in the run's folder `videos` by default.")

@@ -28,7 +28,7 @@ def review(
         Option("--episode", metavar="NAME", help="Another inspected episode, by its folder's name."),
     ] = None,
     question: Annotated[
-        str, Option("--question", metavar="TEXT", help="What you want to know besides.")
+        str, Option("--question", metavar="TEXT", help="A further question to the model.")
     ] = "",
     picture: Annotated[
         Path | None, Option("--picture", metavar="FILE", help="Also write the sheet of pictures, as PNG.")

@@ -19,10 +19,15 @@ Press = Annotated[
 ]
 Start = Annotated[
     str | None,
-    Option("--from", metavar="STATE", help="Begin there; none switches the console on. [the first]"),
+    Option(
+        "--from",
+        metavar="STATE",
+        help="State to begin at, by default the first; none switches the console on.",
+    ),
 ]
 PolicyOf = Annotated[
-    str | None, Option("--run", metavar="RUN[@CHECKPOINT]", help="Begin where this run's policy gets.")
+    str | None,
+    Option("--run", metavar="RUN[@CHECKPOINT]", help="Begin at the state that this run's policy reaches."),
 ]
 Steps = Annotated[
     int | None, Option("--steps", min=0, help="Steps that the policy plays; by default all but the last.")
@@ -32,7 +37,7 @@ Replace = Annotated[bool, Option("--replace", help="Replace a state that was sav
 
 
 def import_files(
-    path: Annotated[Path, Argument(metavar="PATH", help="A ROM, or a folder with some.")], json: Json = False
+    path: Annotated[Path, Argument(metavar="PATH", help="A ROM, or a folder of ROMs.")], json: Json = False
 ) -> int:
     """Take over ROMs that you own: recognised by their checksum, copied into your data folder."""
     from gymsolve.envs.families.retro.roms import import_roms
@@ -67,7 +72,7 @@ def list_games(json: Json = False) -> int:
 
 def save(
     game: Annotated[str, Argument(metavar="GAME", help="Such as Retro/SuperMarioBros-Nes-v0.")],
-    name: Annotated[str, Argument(metavar="NAME", help="What the state is called from now on.")],
+    name: Annotated[str, Argument(metavar="NAME", help="Name of the new state.")],
     press: Press = None,
     start: Start = None,
     run: PolicyOf = None,

@@ -35,12 +35,12 @@ def compare(
         list[str],
         Argument(
             metavar="RUN|QUERY...",
-            help="Two runs or more; or words as of `gymsolve runs`, such as env:CartPole status:solved.",
+            help="Two runs or more; or words of a search, such as env:CartPole status:solved.",
         ),
     ],
     x: Annotated[
         Axis | None,
-        Option("--x", help="The horizontal axis of curves; what the runs are measured in by default."),
+        Option("--x", help="The horizontal axis of curves; the unit of the runs' budget by default."),
     ] = None,
     html: Annotated[
         Path | None, Option("--html", metavar="FILE", help="Also write a page with charts.")

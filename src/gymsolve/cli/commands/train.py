@@ -43,7 +43,11 @@ Confirm = Annotated[
 Seeds = Annotated[
     int | None,
     Option(
-        "--seeds", metavar="N", min=2, max=1000, help="Train N seeds, --seed being the first; one verdict."
+        "--seeds",
+        metavar="N",
+        min=2,
+        max=1000,
+        help="Train N seeds, from --seed on, and judge them together.",
     ),
 ]
 Track = Annotated[
@@ -56,7 +60,7 @@ def train(
         str, Argument(metavar="ENV[:VARIANT]", help="A recipe (see `gymsolve recipes`) or any Gymnasium id.")
     ],
     set_: Set = None,
-    seed: Annotated[int | None, Option("--seed", help="Same seed, same run.")] = None,
+    seed: Annotated[int | None, Option("--seed", help="The same seed gives the same run.")] = None,
     seeds: Seeds = None,
     steps: Steps = None,
     start_from: Annotated[
@@ -102,7 +106,7 @@ def resume(
         str,
         Argument(
             metavar="RUN[@CHECKPOINT]",
-            help="A run; its last checkpoint unless said otherwise. Or group:ID, all of its seeds.",
+            help="A run, from its last checkpoint by default; or group:ID, all of its seeds.",
         ),
     ],
     set_: Set = None,
@@ -139,11 +143,11 @@ def fork(
         str,
         Argument(
             metavar="RUN[@CHECKPOINT]",
-            help="Where to branch off: its last checkpoint unless said otherwise; RUN@0 starts anew.",
+            help="The run to branch off from, at its last checkpoint by default; RUN@0 is its beginning.",
         ),
     ],
     set_: Set = None,
-    seed: Annotated[int | None, Option("--seed", help="Draw everything from there on anew.")] = None,
+    seed: Annotated[int | None, Option("--seed", help="Another seed from the checkpoint on.")] = None,
     steps: Steps = None,
     track: Track = None,
     profile: Profile = False,

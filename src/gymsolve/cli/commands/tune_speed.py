@@ -24,7 +24,8 @@ def tune_speed(
     ],
     set_: Set = None,
     seconds: Annotated[
-        float, Option("--seconds", min=1, help="How long to measure, roughly, besides building environments.")
+        float,
+        Option("--seconds", min=1, help="Rough time to measure, without the time to build environments."),
     ] = 10.0,
     write: Annotated[bool, Option("--write", help="Save the choice as a variant in ./recipes.")] = False,
     json: Json = False,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Option
 
-from gymsolve.cli.commands.mcp import read_steps
+from gymsolve.cli.limits import MaxDisk, MaxHours, read_steps
 from gymsolve.cli.options import RunsDir
 from gymsolve.cli.serving import USUAL_PORT, open_page
 
@@ -17,7 +17,10 @@ Host = Annotated[
     str,
     Option("--host", metavar="ADDRESS", help="Serve other machines too, with the token, over plain HTTP."),
 ]
-Token = Annotated[str | None, Option("--token", envvar="GYMSOLVE_WEB_TOKEN", help="A new one by default.")]
+Token = Annotated[
+    str | None,
+    Option("--token", envvar="GYMSOLVE_WEB_TOKEN", help="Token of the page; a new one by default."),
+]
 
 
 def web(
@@ -26,21 +29,17 @@ def web(
     host: Host = "127.0.0.1",
     token: Token = None,
     read_only: Annotated[
-        bool, Option("--read-only", help="Pages show runs, and start, stop or write nothing.")
+        bool, Option("--read-only", help="Pages only show runs; they start, stop and write nothing.")
     ] = False,
     max_runs: Annotated[
-        int | None, Option("--max-runs", min=1, help="Runs at the same time; no limit by default.")
+        int | None, Option("--max-runs", min=1, help="Most runs at once; no limit by default.")
     ] = None,
     max_steps: Annotated[
         str | None,
-        Option("--max-steps", metavar="N", help="Environment steps of runs started within 24 hours."),
+        Option("--max-steps", metavar="N", help="Most environment steps of runs started within 24 hours."),
     ] = None,
-    max_hours: Annotated[
-        float | None, Option("--max-hours", min=0.01, help="Hours of training within 24 hours.")
-    ] = None,
-    max_disk: Annotated[
-        float | None, Option("--max-disk", metavar="GB", min=0.01, help="Size of all runs.")
-    ] = None,
+    max_hours: MaxHours = None,
+    max_disk: MaxDisk = None,
     runs_dir: RunsDir = None,
 ) -> None:
     """Watch runs in the browser, play, and look into episodes; for this machine alone, without --host."""

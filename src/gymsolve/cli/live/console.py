@@ -1,7 +1,7 @@
 """Watches a run: writes to the log in its folder, and to a screen if there is one.
 
-The watcher is called after every vector step, so it only stores numbers there and looks at the clock;
-drawing takes at most a four-hundredth of the time.
+The watcher is called after every vector step, so it mostly stores numbers and reads the clock; drawing takes
+at most a four-hundredth of the time.
 """
 
 import multiprocessing
@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from gymsolve.cli.live.screen import LiveScreen
 from gymsolve.cli.live.view import View, evaluating_line, evaluation_line, progress_line
@@ -28,25 +28,6 @@ _DRAW_SECONDS = 0.25
 _DRAW_SHARE = 400
 """Drawing waits this many times what the last drawing took."""
 _LINE_SECONDS = (5.0, 60.0)
-
-
-class Screen(Protocol):
-    """A terminal, a log or nothing; the watcher writes to it."""
-
-    def line(self, text: str) -> None:
-        """Write an event."""
-
-    def alert(self, text: str) -> None:
-        """Write an alert when it fires."""
-
-    def progress(self, text: str) -> None:
-        """Write the progress of the run, now and then."""
-
-    def draw(self, view: View, now: float) -> None:
-        """Draw the state of the run, several times a second."""
-
-    def give_way(self) -> None:
-        """Leave what is drawn: something was written past the screen."""
 
 
 class PlainScreen:
@@ -74,6 +55,9 @@ class PlainScreen:
 
     def give_way(self) -> None:
         pass
+
+
+Screen = PlainScreen | LiveScreen
 
 
 @contextmanager
@@ -111,20 +95,15 @@ class Watcher:
     ) -> None:
         self.screen = screen
         self._on_start, self._json = on_start, json
-        self._run: Run | None = None
+        self.run: Run | None = None
+        """The run, once it has begun."""
         self._trainer: Trainer | None = None
         self._view: View | None = None
-        self._next_draw = 0.0
-        self._next_line = 0.0
+        self._next_draw = self._next_line = 0.0
         self._shown_alerts: set[str] = set()
 
-    @property
-    def run(self) -> Run | None:
-        """The run, once it has begun."""
-        return self._run
-
     def started(self, run: Run, trainer: Trainer) -> None:
-        self._run = run
+        self.run = run
         self._view = View(
             title=printable(f"{run.info()['name']}  {run.id}"),
             budget=trainer.config.steps,
@@ -149,7 +128,7 @@ class Watcher:
     def rollout_step(self, step: int, total: int) -> None:
         now = time.perf_counter()
         if step > 1 and now < self._next_draw:
-            return  # nobody looks
+            return
         view = self._view
         assert view is not None
         if step == 1:
@@ -194,7 +173,7 @@ class Watcher:
         elif kind == "filming":
             self._print(f"filming {data['name']}.mp4, for {data['patience']:.0f} s at most")
         elif kind == "stopping":
-            # Not through a screen: the thread that trains may be in the middle of a drawing, for good.
+            # Not through the screen: the thread that trains may hang in the middle of a drawing.
             self._log(data["text"])
             with suppress(OSError):
                 os.write(2, f"\n{data['text']}\n".encode())
@@ -217,14 +196,14 @@ class Watcher:
 
     def _abandon(self, text: str, exit_code: int) -> None:
         """End this process at once, since its training does not end."""
-        assert self._run is not None
+        assert self.run is not None
         for child in multiprocessing.active_children():
             child.kill()  # a worker that hangs would stay behind
         with suppress(OSError):
             plain = "\x1b[0m" if os.isatty(2) else ""  # the training may be stuck in the middle of a drawing
-            os.write(2, f"{plain}\n{ended_at_once(text, self._run)}\n".encode())
+            os.write(2, f"{plain}\n{ended_at_once(text, self.run)}\n".encode())
             if self._json:
-                answer = to_json(interruption(text, self._run, exit_code))
+                answer = to_json(interruption(text, self.run, exit_code))
                 os.write(answer_stream().fileno(), f"{answer}\n".encode())
         os._exit(exit_code)
 
@@ -255,8 +234,8 @@ class Watcher:
         self.screen.line(printable(text))
 
     def _log(self, text: str) -> None:
-        if self._run is not None:  # a wait may come before the run
-            self._run.log(printable(text))
+        if self.run is not None:  # a wait may come before the run
+            self.run.log(printable(text))
 
     def _draw(self, now: float) -> None:
         assert self._view is not None

@@ -19,6 +19,10 @@ from typing import Any
 from gymsolve.apps.serve import GoneError
 from gymsolve.text import number, plural
 
+if sys.platform != "win32":
+    import termios
+    import tty
+
 _KEYS = {" ": "space", "\r": "enter", "\n": "enter", "\t": "tab", "\x7f": "backspace"}
 for _letter, _arrow in zip("ABCD", ("up", "down", "right", "left"), strict=True):
     _KEYS |= {f"\x1b[{_letter}": _arrow, f"\x1bO{_letter}": _arrow}
@@ -58,9 +62,6 @@ class Terminal:
 
     def __enter__(self) -> "Terminal":
         if os.isatty(self._input):
-            import termios
-            import tty
-
             before = termios.tcgetattr(self._input)
             self._undo.append(lambda: termios.tcsetattr(self._input, termios.TCSADRAIN, before))
             tty.setcbreak(self._input)
