@@ -89,4 +89,4 @@ def _read_help(place: str) -> str:
     assert code is not None
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
     docstring = next(const.co_consts[0] for const in inner if const.co_name == function)
-    return inspect.cleandoc(docstring or "")  # None under `python -OO`
+    return inspect.cleandoc(docstring) if isinstance(docstring, str) else ""  # none under `python -OO`

@@ -38,6 +38,9 @@ _WHY = {
     "terminated": "stopped by the system",
     "hangup": "the terminal was closed",
 }
+"""Reasons for the end of a training that can be resumed, in words."""
+_SHAPING = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.action_masks")
+"""Settings that change the environment."""
 
 
 def print_verdict(outcome: "Outcome", lines: list[str]) -> None:
@@ -163,12 +166,6 @@ def _successes(evaluation: dict[str, Any], needed: str) -> str:
     return f"{line}; mean return {score(evaluation['eval/mean_reward'], evaluation.get('eval/std_reward'))}"
 
 
-_GOES_ON = ("steps", "time", "stop file", "interrupt", "terminated", "hangup")
-"""Reasons after which a training can be resumed."""
-_SHAPING = ("env.kwargs", "env.wrappers", "env.max_episode_steps", "env.frame_stack", "env.action_masks")
-"""Settings that change the environment."""
-
-
 def steps_of_budget(run: "Run", env_steps: int) -> int:
     """Environment steps in the unit that `--steps` has in this run (`budget_in`)."""
     config = run.config_json()["config"]
@@ -187,7 +184,7 @@ def next_steps(outcome: "Outcome", runs_dir: Path | None) -> list[str]:
     elif blocked:
         steps += _look(outcome)
     steps.append(f"gymsolve eval @last{where}")
-    if outcome.reason in _GOES_ON and not blocked:
+    if outcome.reason in _WHY and not blocked:
         budget, spent = outcome.run.info()["steps"], steps_of_budget(outcome.run, outcome.env_steps)
         enough = 2 * (budget if 2 * budget > spent else spent)
         more = f" --steps {size(enough)}" if outcome.reason == "steps" else ""
