@@ -19,7 +19,7 @@ from gymsolve.mcp.install import plan_installation
 from gymsolve.mcp.prompts import read_text
 from gymsolve.runs import runs_folder
 from gymsolve.runs.files import os_sentence
-from gymsolve.service.agent_limits import Limits
+from gymsolve.service.agent_limits import Home, Limits
 
 MaxSteps = Annotated[
     str | None,
