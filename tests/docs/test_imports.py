@@ -28,6 +28,9 @@ LATE = {
     "gymsolve.cli.fast_web -> gymsolve.cli.serving": "only for `gymsolve web`",
     "gymsolve.cli.serving -> gymsolve.runs": "the address of the page is printed before",
     "gymsolve.cli.serving -> gymsolve.service.agent_limits": "the address of the page is printed before",
+    "gymsolve.jobs.startup_report -> gymsolve.runs.files": "`gymsolve web` prints its address without runs",
+    "gymsolve.training.engines.choose -> gymsolve.training.engines.numpy_engine": "only the engine in use",
+    "gymsolve.training.planning.plan -> gymsolve.metrics.thresholds": "beside another late import, for tasks",
     "gymsolve.training.finish -> gymsolve.view.report.write": "a training begins without its report",
 }
 """Imports inside functions that load no package of others, and the reasons for them."""

@@ -9,7 +9,6 @@ from gymsolve.cli.options import Json, Set
 from gymsolve.cli.printing.output import heading, print_json, print_lines, print_pairs, print_section, say
 from gymsolve.cli.printing.plan import plan_lines
 from gymsolve.recipes import parse_overrides
-from gymsolve.service.environments import check_env
 from gymsolve.text import count, duration, number
 from gymsolve.training.planning.plan import Plan, plan_run
 
@@ -21,6 +20,8 @@ def check(
 ) -> int:
     """Examine an environment: spaces, seeds, speed, what policies that know nothing earn, problems."""
     plan = plan_run(env, parse_overrides(set_ or ()))
+    from gymsolve.service.environments import check_env
+
     facts = check_env(plan).to_json()
     if json:
         print_json(facts)

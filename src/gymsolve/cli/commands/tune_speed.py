@@ -8,7 +8,6 @@ from typer import Argument, Option
 from gymsolve.cli.options import Json, Set
 from gymsolve.cli.printing.output import heading, print_json, print_lines, print_table, say
 from gymsolve.recipes import parse_overrides
-from gymsolve.service.environments import answer_choice, write_choice
 from gymsolve.text import count, setting
 from gymsolve.training.planning.plan import plan_run
 
@@ -34,10 +33,11 @@ def tune_speed(
 
     Rollouts keep their number of steps, so that each update learns from as much as before.
     """
+    plan = plan_run(env, parse_overrides(set_ or ()))
+    from gymsolve.service.environments import answer_choice, write_choice
     from gymsolve.training.planning.tuning_costs import tune
     from gymsolve.training.watchdog import Watchdog
 
-    plan = plan_run(env, parse_overrides(set_ or ()))
     with Watchdog(plan.config.env):
         choice = tune(plan.config, seconds, shortest=plan.least_steps)
     choice = replace(choice, reasons=(*plan.measured, *choice.reasons))
