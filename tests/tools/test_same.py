@@ -96,4 +96,4 @@ def test_a_missing_record_counts(differences):
 
 def test_cases_have_different_command_lines():
     lines = {json.dumps(case.commands()) for case in CASES.values()}
-    assert len(lines) == len(CASES) == 24
+    assert len(lines) == len(CASES) == 27
