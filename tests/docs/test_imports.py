@@ -24,6 +24,7 @@ EXCEPTIONS = {"cli.live.console", "cli.live.foreground", "cli.answers", "service
 """Modules of light packages that are heavy: light modules import them inside functions only."""
 LATE = {
     "gymsolve.cli -> gymsolve.cli.entry": "signals are handled before anything large is imported",
+    "gymsolve.cli.commands.train -> gymsolve.cli.commands.seeds": "only for several seeds",
     "gymsolve.cli.entry -> gymsolve.cli.crash_report": "only after a crash",
     "gymsolve.cli.fast_web -> gymsolve.cli.serving": "only for `gymsolve web`",
     "gymsolve.cli.serving -> gymsolve.runs": "the address of the page is printed before",

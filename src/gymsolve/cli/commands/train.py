@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from gymsolve.cli.commands.seeds import resume_seeds, train_seeds
 from gymsolve.cli.live.collector import collector_off
 from gymsolve.cli.live.progress import show_progress
 from gymsolve.cli.options import Json, Quiet, RunsDir, Set, Trust, trusts
@@ -95,6 +94,8 @@ def train(
         if plan is None:
             return 1
         if seeds is not None:
+            from gymsolve.cli.commands.seeds import train_seeds
+
             return train_seeds(plan, request, runs_dir, quiet=quiet, json=json)
         from gymsolve.cli.live.foreground import train_plan
 
@@ -134,6 +135,8 @@ def resume(
         trust=trust,
     )
     if run.startswith(GROUP) and not detach:
+        from gymsolve.cli.commands.seeds import resume_seeds
+
         return resume_seeds(request, runs_dir, quiet=quiet, json=json)
     return _go_on(request, runs_dir, detach=detach, quiet=quiet, json=json)
 
