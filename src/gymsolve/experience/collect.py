@@ -106,7 +106,7 @@ class Collector(Part):
         return {name: len(rows) for name, rows in envs.rows.items()} if isinstance(envs, JoinedEnvs) else {}
 
     def reassign(self, copies: dict[str, int]) -> list[int]:
-        """Between two rollouts, give each of several tasks that many copies; the rows that began anew."""
+        """Between two rollouts, give each task that many copies; the rows that began other episodes."""
         assert isinstance(self.envs, JoinedEnvs), "only several tasks can be given other copies"
         seeds = integer_seeds(self.seed, "env", self.envs.num_envs, self.env_steps)
         self.obs, self.masks, anew = self.envs.reassign(copies, seeds)
@@ -147,7 +147,7 @@ class Collector(Part):
         }
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
-        """Continue the running episodes, or say which begin anew."""
+        """Continue the running episodes, or say which begin other ones."""
         self.env_steps, self.capturable = int(state["env_steps"]), bool(state["capturable"])
         # New seeds: an environment that cannot go on must not repeat the episodes of the start.
         num_envs = self.envs.num_envs

@@ -58,7 +58,7 @@ class CurriculumConfig(Model):
     demote_below: Annotated[_Number, Field(ge=0, lt=1)] = 0.5
     """Demote when the upper bound of a rehearsed stage falls below this share of promote_at; 0 disables."""
     redraw: Positive = 20
-    """Updates after which copies are assigned anew: by `plr`, or in turns where more stages are rehearsed
+    """Updates after which copies are assigned again: by `plr`, or in turns where more stages are rehearsed
     than there are copies."""
     temperature: Annotated[_Number, Field(gt=0)] = 0.1
     """For `plr`: near 0, the stage with the largest advantages is played nearly always."""

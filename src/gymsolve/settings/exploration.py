@@ -32,7 +32,7 @@ class ArchiveConfig(Model):
     levels: Annotated[Positive, Field(ge=2, le=256)] = 8
     """For `frames`: grey levels."""
     adapt: bool = True
-    """For `frames`: whenever the steps have doubled, choose width, height and levels anew, so that recent
+    """For `frames`: whenever the steps have doubled, choose width, height and levels again, so that recent
     frames make an eighth as many cells; false keeps those given here."""
     capacity: Annotated[Positive, Field(le=10_000_000)] = 50_000
     """Cells of each task, at most; a full archive still takes better trajectories to the cells it has."""

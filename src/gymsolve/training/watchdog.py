@@ -34,7 +34,7 @@ _REACT_TICKS = 10
 """Between two interruptions of one call."""
 _INTERRUPTIONS = 3
 _TELL_TICKS = 10
-"""Ticks after which the observer is told that a call takes long."""
+"""Ticks after which the observer reports that a call takes long."""
 _CALLS = {
     Replay.step.__code__: ("step", "env.step_timeout"),
     Replay.begin.__code__: ("reset", "env.reset_timeout"),

@@ -175,7 +175,7 @@ class PlaySession:
             return None
 
     def _refuses(self, action: Array) -> bool:
-        """The action is forbidden here; the page is told, and no step is taken."""
+        """The action is forbidden here: the page says so, and no step is taken."""
         if not self._controls.forbidden(action, self._episode.scene.masks):
             return False
         label = self._render_env.labels.describe(action[0])

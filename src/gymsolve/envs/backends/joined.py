@@ -154,7 +154,7 @@ class JoinedEnvs:
         return self._obs, self._masks, sorted(anew)
 
     def _continue(self, name: str, part: _Part, state: dict[str, Any] | None, seeds: list[int]) -> list[int]:
-        """Put a task's environments where they were; the rows that began anew."""
+        """Put a task's environments where they were; the rows that began other episodes."""
         own = _seeds_of(name, seeds, len(part.rows))
         if state is None:
             self._write(part, *part.envs.reset(own))
@@ -180,11 +180,11 @@ class JoinedEnvs:
     # -------------------------------------------------------------------------- other tasks
 
     def reassign(self, copies: Mapping[str, int], seeds: list[int]) -> tuple[Obs, Array | None, list[int]]:
-        """Give each task that many copies, from here on; the last item names the rows that began anew.
+        """Give each task that many copies; the last item names the rows that began other episodes.
 
         A task gives away its last copies and gets new ones at its end, so as few rows as possible change.
         Where a task has as many copies as before, nothing happens to it. Where its number changes, its other
-        copies are carried over as by `restore`, and so may begin anew where that cannot be done.
+        copies are carried over as by `restore`, and so may begin other episodes where that cannot be done.
         """
         rows = _distribute(self.rows, copies, self.num_envs)
         resized = [name for name, before in self.rows.items() if len(before) != len(rows[name])]

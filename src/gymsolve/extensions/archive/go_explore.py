@@ -185,7 +185,7 @@ class GoExplore(Extension):
         return Relocated(obs, masks, np.isin(np.arange(self._envs.num_envs), going), prefixes)
 
     def begun(self, rows: Array) -> None:
-        """Between rollouts, these environments began anew, maybe in another task."""
+        """Between rollouts, these environments began other episodes, maybe in another task."""
         chosen, heads = np.flatnonzero(rows).tolist(), self._under_way.heads
         self._under_way.begin(chosen)
         for row in chosen:

@@ -91,7 +91,7 @@ class TopTrajectories:
             log.release(heapq.heapreplace(self.kept, trajectory).row)
 
     def rank_again(self, archive: Archive, log: Trajectories) -> None:
-        """Choose anew among those that are kept, by the present settings."""
+        """Choose again among the kept trajectories, by the present settings."""
         old, self.kept = sorted(self.kept, key=lambda trajectory: -trajectory.age), []
         for _, shortness, _, score, row, truncated in old:
             if self._rapid or log.column("rewards", log.prefix(row)).max() > 0.0:

@@ -133,7 +133,7 @@ class Curriculum(Stages):
                 )
 
     def decide(self, taken: int) -> Move | None:
-        """Change the stage if there is reason to, and assign the copies anew if it is time."""
+        """Change the stage if there is reason to, and assign the copies again when that is due."""
         move = None if self.levels is not None else self.ladder.decide(taken)
         if move is not None or self.updates >= self.settings.redraw:
             self.turn = 0 if move is not None else self.turn + 1

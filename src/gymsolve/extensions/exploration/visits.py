@@ -117,7 +117,7 @@ class Visits(Part):
         self.forget()
 
     def forget(self) -> None:
-        """All episodes begin anew."""
+        """All environments begin other episodes."""
         self._visited = [frozenset()] * len(self._visited)
         self._under_way = [False] * len(self._under_way)
 

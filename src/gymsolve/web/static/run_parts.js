@@ -107,7 +107,7 @@ const countTrials = (run) => run.events.filter((event) => event.kind === 'fix').
 /** What came of trying a remedy, or that it is being tried. */
 function trials({ run, trying }, { id, tried }) {
   if (trying.has(id) && trying.get(id) === countTrials(run)) {
-    return html`<p class="small" role="status">Its trials train in the background: <a href=${pages.runs({ trials: 1 })}>runs with trials</a>. What comes of them is told here.</p>`;
+    return html`<p class="small" role="status">Its trials train in the background: <a href=${pages.runs({ trials: 1 })}>runs with trials</a>. Their results appear here.</p>`;
   }
   return tried ? html`<p class="small" role="status">Tried: ${OUTCOMES[tried.verdict] ?? tried.verdict} ${tried.runs.map((name) => html`${link(name)} `)}</p>` : nothing;
 }
