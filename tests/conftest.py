@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from chromium import browser
 from durations import pytest_addoption, pytest_collection_modifyitems, pytest_configure
-from quick_start import quick_fork_exec, real_fork_exec
+from quick_start import begin, quick_fork_exec, real_fork_exec
 
 __all__ = ["browser", "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure"]
 
@@ -45,6 +45,7 @@ def _quick() -> Iterator[None]:
     Drawing takes longer than a short training; settings stay as a user has them. This holds for what tests
     share, too.
     """
+    begin()
     with pytest.MonkeyPatch.context() as patch:
         for name in _STARTS:
             patch.setattr(name, quick_fork_exec)

@@ -36,6 +36,7 @@ __all__ = [
     "OPTIONS",
     "Request",
     "answer",
+    "begin",
     "parse",
     "quick_fork_exec",
     "real_fork_exec",
@@ -114,7 +115,7 @@ class _Preloaded:
     def __init__(self, requests: socket.socket | None = None) -> None:
         self._requests = requests
         self._process_id = os.getpid()
-        self._variables = {} if requests is None else _read_at_start(os.environ)
+        self._variables = _read_at_start(os.environ)
         self._lock = threading.Lock()
         self._usable = sys.platform == "linux"
         self._process: subprocess.Popen[bytes] | None = None
@@ -125,7 +126,7 @@ class _Preloaded:
             self._usable
             and os.getpid() == self._process_id
             and _is_ours([os.fsdecode(word) for word in command])
-            and _read_at_start(variables) == (self._variables or _read_at_start(os.environ))
+            and _read_at_start(variables) == self._variables
         )
 
     def start(self, command: Sequence[Any], files: Mapping[int, int], **given: Any) -> int | None:
@@ -141,13 +142,12 @@ class _Preloaded:
         )
         with self._lock, _adopting_orphans():
             if self._requests is None:
-                self._variables = _read_at_start(os.environ)
-                self._process, self._requests = _start_preloaded()
+                self._process, self._requests = _start_preloaded(self._variables)
             try:
                 send(self._requests, request, list(files.values()))
                 number = _ANSWER.unpack(self._requests.recv(_ANSWER.size))[0]
             except BaseException as error:  # whoever asks next must not read the answer to this request
-                self._forget()
+                self.forget()
                 if isinstance(error, (OSError, struct.error)):  # it was killed, as whole sessions are
                     return None
                 raise
@@ -155,7 +155,7 @@ class _Preloaded:
             raise OSError(-number, os.strerror(-number))
         return int(number) or None
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Start another one for the next program, unless this one could not begin."""
         assert self._requests is not None
         self._requests.close()
@@ -207,17 +207,26 @@ def _adopting_orphans() -> Iterator[None]:
         prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
-def _start_preloaded() -> tuple["subprocess.Popen[bytes]", socket.socket]:
+def _start_preloaded(read_at_start: Mapping[str, str]) -> tuple["subprocess.Popen[bytes]", socket.socket]:
     ours, theirs = socket.socketpair()
     with theirs:
         words = [str(Path(__file__).parent), str(theirs.fileno()), " " * _ROOM]
         command = [sys.executable, "-P", "-c", _BOOT, *words]
+        others = {name: value for name, value in os.environ.items() if not name.startswith(_READ_AT_START)}
         nothing = subprocess.DEVNULL
-        process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=nothing, stdout=nothing)
+        process = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], stdin=nothing, stdout=nothing, env={**others, **read_at_start}
+        )
     return process, ours
 
 
 _preloaded = _Preloaded()
+
+
+def begin() -> None:
+    """Copies stand for programs with the variables of now; a test may change those before it starts the first."""
+    global _preloaded
+    _preloaded = _Preloaded()
 
 
 def serve_with(requests: socket.socket) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from processes import children_of, is_running, soon_gone
-from quick_start import NAME, quick_fork_exec, real_fork_exec
+from quick_start import NAME, _Preloaded, quick_fork_exec, real_fork_exec
 
 BEGINNING = "from multiprocessing.spawn import spawn_main\n"
 """How code begins that a copy may run."""
@@ -225,6 +225,20 @@ def test_what_an_interpreter_reads_when_it_starts_needs_a_new_one():
     variables = {"PYTHONHASHSEED": "0", "PYTHONOPTIMIZE": "2"}
     with starting_by(quick_fork_exec):
         assert run(code, env={**os.environ, **variables}).stdout == "0 2\n"
+
+
+def test_other_variables_of_the_first_program_leave_the_next_ones_copies(monkeypatch):
+    own = _Preloaded()
+    monkeypatch.setattr("quick_start._preloaded", own)
+    with starting_by(quick_fork_exec):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONPATH", "/nowhere")
+            first = facts()
+        second = facts()
+    own.forget()
+    assert "/nowhere" in first["path"]
+    assert "/nowhere" not in second["path"]
+    assert first["files"] + 1 == second["files"]  # a copy has the socket through which it starts copies itself
 
 
 @pytest.mark.usefixtures("way")
