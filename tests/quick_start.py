@@ -215,7 +215,11 @@ def _start_preloaded(read_at_start: Mapping[str, str]) -> tuple["subprocess.Pope
         others = {name: value for name, value in os.environ.items() if not name.startswith(_READ_AT_START)}
         nothing = subprocess.DEVNULL
         process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], stdin=nothing, stdout=nothing, env={**others, **read_at_start}
+            command,
+            pass_fds=[theirs.fileno()],
+            stdin=nothing,
+            stdout=nothing,
+            env={**others, **read_at_start},
         )
     return process, ours
 
@@ -224,7 +228,7 @@ _preloaded = _Preloaded()
 
 
 def begin() -> None:
-    """Copies stand for programs with the variables of now; a test may change those before it starts the first."""
+    """Copies stand for programs with the variables of now, whatever the first program is given."""
     global _preloaded
     _preloaded = _Preloaded()
 

@@ -238,7 +238,7 @@ def test_other_variables_of_the_first_program_leave_the_next_ones_copies(monkeyp
     own.forget()
     assert "/nowhere" in first["path"]
     assert "/nowhere" not in second["path"]
-    assert first["files"] + 1 == second["files"]  # a copy has the socket through which it starts copies itself
+    assert first["files"] + 1 == second["files"]  # a copy has a socket to start copies with
 
 
 @pytest.mark.usefixtures("way")

@@ -14,7 +14,8 @@ from gymsolve.answers import Answer, json_schema, left_out
 from gymsolve.cli import main
 from gymsolve.cli.answers import ANSWERS, FILM, EndedRun, Failure
 from gymsolve.cli.app import command_tree
-from gymsolve.doctor.diagnose_run import Findings, diagnose_path
+from gymsolve.doctor.diagnose_run import diagnose_path
+from gymsolve.doctor.findings import Findings
 from gymsolve.doctor.fix import PlannedFix, plan_fix
 from gymsolve.jobs.trials import TriedFix
 from gymsolve.runs.files import to_json

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gymsolve.answers import Answer, left_out
-from gymsolve.doctor.diagnose_run import Findings
+from gymsolve.doctor.findings import Findings
 from gymsolve.doctor.fix import PlannedFix
 from gymsolve.jobs.seeds import SeedsVerdict
 from gymsolve.jobs.start import StartedRun

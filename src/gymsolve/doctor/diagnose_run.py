@@ -1,62 +1,25 @@
 """`gymsolve diagnose`: applies the rules to a run, or to a log of another tool."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from gymsolve.answers import Answer
 from gymsolve.doctor.alerts import Alert, AlertTracker
 from gymsolve.doctor.diagnosis import Diagnosis, diagnose, explain_run, run_context
 from gymsolve.doctor.external_logs import ForeignLog, fetch_wandb, read_foreign, wandb_log
 from gymsolve.doctor.external_logs.settings import their_changes
-from gymsolve.doctor.lint import lint
-from gymsolve.doctor.rules.rule import Context
+from gymsolve.doctor.findings import Findings, facts, run_findings
 from gymsolve.errors import UnknownRunError, did_you_mean
 from gymsolve.recipes import validate
 from gymsolve.runs import Run, find_run, split_ref
 from gymsolve.runs.index import LAST
 from gymsolve.runs.records import Records
 from gymsolve.runs.summary import holds_run
-from gymsolve.settings.config import TrainConfig
 
 ONLINE = "wandb:"
 _SUFFIXES = (".csv", ".wandb")
 _MOST_NAMES = 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainedAlert(Alert):
-    """An alert that follows from another one."""
-
-    because: str
-    """The id of the root it follows from."""
-
-
-@dataclass(frozen=True)
-class Findings(Answer):
-    """The alerts of a training in causal order, and the rules that did not fire or were not checked."""
-
-    run: str
-    path: str
-    log: str
-    """The tool that wrote the log: `gymsolve`, or another one."""
-    env_id: str | None
-    settings: dict[str, Any]
-    """Settings in a log of another tool, under that tool's names; empty for our own."""
-    records: int
-    env_steps: int
-    roots: tuple[Alert, ...]
-    """Causes, the most urgent one first."""
-    consequences: tuple[ExplainedAlert, ...]
-    not_fired: tuple[str, ...]
-    not_checked: dict[str, str]
-    """Ids of rules, and why they could not be checked."""
-    problems: list[str]
-    """Files and lines that could not be read."""
-    lint: list[str]
-    """Settings that rarely work."""
 
 
 def diagnose_path(ref: str, runs_dir: Path | str | None = None) -> Findings:
@@ -100,22 +63,6 @@ def _of_run(run: Run) -> Findings:
     return run_findings(run, config, context, diagnosis, Records(rows, problems))
 
 
-def run_findings(
-    run: Run, config: TrainConfig, context: Context, diagnosis: Diagnosis, metrics: Records
-) -> Findings:
-    """A diagnosis of a run, with doubts about its settings and problems of its files."""
-    return Findings(
-        run=run.id,
-        path=str(run.path),
-        log="gymsolve",
-        env_id=config.env.id,
-        settings={},
-        **_facts(diagnosis, metrics.rows),
-        problems=metrics.problems,
-        lint=[str(doubt.without(diagnosis.decided)) for doubt in lint(config, context.spec)],
-    )
-
-
 def _of_log(log: ForeignLog) -> Findings:
     return Findings(
         run=log.name,
@@ -123,7 +70,7 @@ def _of_log(log: ForeignLog) -> Findings:
         log=log.kind,
         env_id=log.env_id,
         settings=log.settings,
-        **_facts(_in_their_words(diagnose(log.records, log.context), log), log.records),
+        **facts(_in_their_words(diagnose(log.records, log.context), log), log.records),
         problems=log.problems,
         lint=[],
     )
@@ -142,17 +89,3 @@ def _in_their_words(diagnosis: Diagnosis, log: ForeignLog) -> Diagnosis:
             replace(follows, alert=translate(follows.alert)) for follows in diagnosis.consequences
         ),
     )
-
-
-def _facts(diagnosis: Diagnosis, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "records": len(rows),
-        "env_steps": max((int(row.get("env_steps") or 0) for row in rows), default=0),
-        "roots": diagnosis.roots,
-        "consequences": tuple(
-            ExplainedAlert(**vars(follows.alert), because=follows.because)
-            for follows in diagnosis.consequences
-        ),
-        "not_fired": diagnosis.not_fired,
-        "not_checked": dict(diagnosis.not_checked),
-    }

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from gymsolve.answers import Answer
 from gymsolve.doctor.alerts import Alert
-from gymsolve.doctor.diagnose_run import Findings, diagnose_path
+from gymsolve.doctor.diagnose_run import diagnose_path
+from gymsolve.doctor.findings import Findings
 from gymsolve.doctor.rules import RULES
 from gymsolve.doctor.rules.rule import Change, Effect
 from gymsolve.errors import CheckpointError, UnknownRunError, UsageError, did_you_mean

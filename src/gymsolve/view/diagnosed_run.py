@@ -4,8 +4,8 @@ import math
 from functools import cached_property
 
 from gymsolve.doctor.alerts import Alert, AlertTracker
-from gymsolve.doctor.diagnose_run import Findings, run_findings
 from gymsolve.doctor.diagnosis import Diagnosis, explain_run, run_context
+from gymsolve.doctor.findings import Findings, run_findings
 from gymsolve.doctor.history import History
 from gymsolve.doctor.lint import lint
 from gymsolve.doctor.quality import training_quality

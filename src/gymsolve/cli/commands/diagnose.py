@@ -7,7 +7,8 @@ from typer import Argument
 from gymsolve.cli.options import Json, RunsDir
 from gymsolve.cli.printing.alerts import alert_paragraph
 from gymsolve.cli.printing.output import heading, print_json, print_lines, say
-from gymsolve.doctor.diagnose_run import Findings, diagnose_path
+from gymsolve.doctor.diagnose_run import diagnose_path
+from gymsolve.doctor.findings import Findings
 from gymsolve.text import count, plural, setting
 
 _SHOWN = (
