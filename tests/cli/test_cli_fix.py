@@ -72,22 +72,27 @@ def test_a_remedy_that_helps_is_tried_told_and_recorded(cli):
     assert told["checkpoint"] is None
     assert told["notes"] == ["no checkpoint is from before the alert: both sides begin at step 0"]
     assert [(one["side"], one["seed"]) for one in told["trials"]] == [
-        *(("original", 0), ("changed", 0)),
-        *(("original", 1), ("changed", 1)),
+        (side, seed) for seed in range(4) for side in ("original", "changed")
     ]
     assert told["verdict"] == "helped"
-    assert told["chance"] == pytest.approx(1 / 3)
-    assert told["original"]["fired"] == 2
+    assert told["chance"] == pytest.approx(2 / 70)
+    assert told["certainty"] == "with 4 seeds, chance alone parts the sides so 1 time in 35"
+    assert 0 < told["low"] < told["difference"] < told["high"]
+    assert told["original"]["fired"] == 4
     assert told["changed"]["fired"] == 0
     assert told["changed"]["mean_reward"] > told["original"]["mean_reward"] + 50
     assert told["promise"]["metric"] == "train/approx_kl"
-    assert told["promise"]["kept"] == 2
+    assert told["promise"]["kept"] == 4
     stored = json.loads((faulty.path / "fixes" / "kl_shock.json").read_text())
     assert stored == told | {"schema_version": 1}
     (event,) = events(faulty)
     assert (event["alert"], event["verdict"]) == ("kl_shock", "helped")
     assert event["children"] == [one["run"] for one in told["trials"]]
     assert event["changes"] == told["changes"]
+    assert f"  tried     helped: {told['certainty']}\n" in cli("diagnose", faulty.id).out
+    assert cli("diagnose", faulty.id, "--json").json["tried"] == [
+        {name: told[name] for name in ("alert", "verdict", "certainty")} | {"runs": event["children"]}
+    ]
     child = cli("runs", "show", event["children"][1], "--json").json
     assert child["parent"] == {"run": faulty.id, "checkpoint": None, "kind": "trial"}
     assert child["config"]["algo"]["target_kl"] == 0.02
@@ -106,7 +111,8 @@ def test_it_begins_at_the_last_checkpoint_before_the_alert_which_is_kept(cli):
     assert int(start) == max(steps for steps in saved if steps < onset)
     assert f"checkpoint {start}, 2 trials of 1,000 steps, seeds 0" in said
     assert "No clear difference" in said
-    assert "one seed cannot tell" in said
+    assert "1 seed cannot tell, however far apart: at least 4 are needed" in said
+    assert f"to know more: gymsolve fix {run.id} kl_shock --seeds 4\n" in said
 
 
 def test_it_begins_with_the_weights_that_the_run_began_with(cli):
@@ -131,7 +137,7 @@ def test_a_dry_run_trains_nothing_and_writes_nothing(cli, place):
     assert "step 0, 6 trials of 5,000 steps, seeds 0, 1, 2" in said.out
     assert "schedules are stretched" in said.out
     told = cli("fix", faulty.id, "--dry-run", "--json").json
-    assert (told["steps"], told["seeds"], told["verdict"]) == (3000, [0, 1], None)
+    assert (told["steps"], told["seeds"], told["verdict"]) == (3000, [0, 1, 2, 3], None)
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
 
 

@@ -51,35 +51,45 @@ def compare(original, changed, *, error=0.0, effect="", comparable=True):
 @pytest.mark.parametrize(
     ("original", "changed", "verdict"),
     [
-        ([10, 11], [100, 101], "helped"),
-        ([100, 101], [10, 11], "hurt"),
-        ([10, 100], [90, 101], "unclear"),  # the sides overlap
-        ([10, 11], [11, 12], "unclear"),
-        ([10, 10], [10, 10], "unclear"),
-        ([10, 20], [21, 31], "unclear"),  # apart, but by less than the seeds scatter
-        ([10], [1000], "unclear"),  # one seed cannot tell
-        ([None, None], [-5, 0], "helped"),  # a crash is worse than anything
-        ([10, 11], [None, None], "hurt"),
-        ([10, None], [None, 10], "unclear"),
+        ([10, 11, 12, 13], [100, 101, 102, 103], "helped"),
+        ([100, 101, 102, 103], [10, 11, 12, 13], "hurt"),
+        ([10, 11, 12], [100, 101, 102], "unclear"),  # chance parts three and three 1 time in 10
+        ([10, 11], [100, 101], "unclear"),
+        ([10], [1000], "unclear"),
+        ([10, 11, 12, 100], [90, 101, 102, 103], "unclear"),  # the sides overlap
+        ([10] * 4, [10] * 4, "unclear"),
+        ([None] * 4, [-5, 0, 1, 2], "helped"),  # a crash is worse than anything
+        ([10, 11, 12, 13], [None] * 4, "hurt"),
+        ([10, None, 11, 12], [None, 10, 13, 14], "unclear"),
     ],
 )
 def test_verdicts(original, changed, verdict):
     assert compare(original, changed).verdict == verdict
 
 
-def test_the_noise_of_evaluations_counts():
-    assert compare([10, 11], [20, 21], error=1.0).verdict == "helped"
-    assert compare([10, 11], [20, 21], error=5.0).verdict == "unclear"
-
-
 def test_chance_is_that_of_drawing_the_sides_from_one_urn():
     assert compare([1, 2], [100, 101]).chance == pytest.approx(1 / 3)
     assert compare([1, 2, 3], [100, 101, 102]).chance == pytest.approx(1 / 10)
-    assert compare([1, 2], [1, 2]).chance is None
+    assert compare([1, 2], [1, 2]).chance == 1.0
+
+
+def test_it_says_how_sure_it_is_and_how_many_seeds_would_tell():
+    few = compare([1, 2], [100, 101])
+    assert (few.seeds_needed, few.low) == (4, None)
+    assert few.certainty == "2 seeds cannot tell, however far apart: at least 4 are needed"
+    clear = compare([10, 11, 12, 13], [100, 101, 102, 103])
+    assert (clear.difference, clear.low, clear.high) == (90, 87, 93)
+    assert clear.certainty == "with 4 seeds, chance alone parts the sides so 1 time in 35"
+    open_ = compare([10, 20, 30, 40], [15, 25, 35, 45])
+    assert "trials with the remedy are better in 62% of the pairs" in open_.certainty
+    assert "chance does that 69% of the time" in open_.certainty
+    assert f"some {open_.seeds_needed} seeds would show it" in open_.certainty
 
 
 def test_returns_under_another_bar_do_not_compare():
-    assert compare([1, 2], [100, 101], comparable=False).verdict == "unclear"
+    other = compare([1, 2, 3, 4], [100, 101, 102, 103], comparable=False)
+    assert (other.verdict, other.chance, other.seeds_needed) == ("unclear", None, None)
+    assert other.certainty == "the returns of both sides do not compare"
 
 
 def test_means_and_spread():

@@ -8,6 +8,7 @@ from gymsolve.doctor.alerts import Alert
 from gymsolve.doctor.diagnosis import Diagnosis
 from gymsolve.doctor.lint import lint
 from gymsolve.doctor.rules.rule import Context
+from gymsolve.doctor.tried import TriedRemedy, tried_remedies
 from gymsolve.runs import Run
 from gymsolve.runs.records import Records
 from gymsolve.settings.config import TrainConfig
@@ -44,6 +45,8 @@ class Findings(Answer):
     """Files and lines that could not be read."""
     lint: list[str]
     """Settings that rarely work."""
+    tried: tuple[TriedRemedy, ...] = ()
+    """Remedies that were tried on this run, and what came of it."""
 
 
 def run_findings(
@@ -59,6 +62,7 @@ def run_findings(
         **facts(diagnosis, metrics.rows),
         problems=metrics.problems,
         lint=[str(doubt.without(diagnosis.decided)) for doubt in lint(config, context.spec)],
+        tried=tuple(tried_remedies(run.read_events().rows).values()),
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gymsolve.answers import Answer
+from gymsolve.difference import fewest_seeds
 from gymsolve.doctor.alerts import Alert
 from gymsolve.doctor.diagnose_run import diagnose_path
 from gymsolve.doctor.findings import Findings
@@ -24,6 +25,8 @@ from gymsolve.settings.config import TrainConfig
 
 Side = Literal["original", "changed"]
 SIDES: tuple[Side, ...] = ("original", "changed")
+SEEDS = fewest_seeds()
+"""Seeds of a trial by default: the fewest that can show a difference."""
 _SHARE = 10
 """The shortest trial is this part of the budget."""
 _EVALUATIONS = 3
@@ -123,7 +126,7 @@ def plan_fix(
     alert: str | None = None,
     *,
     steps: int | None = None,
-    seeds: int = 2,
+    seeds: int = SEEDS,
     max_seconds: float | None = None,
     runs_dir: Path | str | None = None,
 ) -> FixPlan:

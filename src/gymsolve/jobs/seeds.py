@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.answers import Answer
+from gymsolve.difference import median_interval
 from gymsolve.errors import CodeRefusedError, UsageError
 from gymsolve.jobs.local import LocalPlace, jobs_at_once
 from gymsolve.jobs.place import Place
@@ -21,7 +22,7 @@ from gymsolve.runs.groups import Group, create_group
 from gymsolve.runs.refs import best_reward, needed_reward
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import are_trusted_words, trust_words
-from gymsolve.view.report.seeds import FEWEST, interquartile_mean, seed_interval
+from gymsolve.view.report.seeds import interquartile_mean
 
 if TYPE_CHECKING:
     from gymsolve.training.planning.plan import Plan
@@ -70,7 +71,7 @@ class SeedsVerdict(Answer):
     """Interquartile mean."""
     low: float | None
     high: float | None
-    """Ends of its 95 % bootstrap interval; None below three seeds."""
+    """Ends of the exact 95 % interval of the median; None below six seeds, which have none."""
     steps_to_solve: dict[str, float] | None
     """Median, smallest and largest number of steps of the solved seeds."""
     seconds: float
@@ -186,7 +187,7 @@ def judge_seeds(group: Group, *, seconds: float = 0.0, reason: str | None = None
     results = [_result(seed, begun.get(seed)) for seed in group.seeds]
     finals = [seed.final_reward for seed in results if seed.final_reward is not None]
     steps = [seed.solved_after for seed in results if seed.solved_after is not None]
-    low, high = seed_interval(finals) if len(finals) >= FEWEST else (None, None)
+    low, high = median_interval(finals) or (None, None)
     spread = {"median": statistics.median(steps), "min": min(steps), "max": max(steps)} if steps else None
     return SeedsVerdict(
         group=group.id,

@@ -1,26 +1,25 @@
 """Trials of a remedy: runs with original and changed settings, compared.
 
-A side is better only if each of its seeds beats each of the other side's and the gap exceeds twice its
-standard error. The answer also says how often chance alone would do that.
+The verdict is that of `gymsolve.difference`: a remedy helped or hurt only if a difference can be claimed.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median, variance
-from typing import Literal, cast
+from statistics import fmean, median, stdev
+from typing import cast
 
 from gymsolve.answers import Answer
+from gymsolve.difference import SURE, Difference, compare_groups, fewest_seeds, lowest_chance
 from gymsolve.doctor.fix import SIDES, FixAnswer, FixPlan, Side
+from gymsolve.doctor.tried import Verdict
 from gymsolve.jobs.local import LocalPlace, jobs_at_once
 from gymsolve.jobs.queue import Event, TaskEnded, TaskFailed, work_off
 from gymsolve.jobs.request import RunRequest, spell_settings
 from gymsolve.runs import Run
 from gymsolve.runs.fixes import record_fix
+from gymsolve.text import plural
 from gymsolve.training.stop import EXIT_CODES, Reason, StopSignal
-
-Verdict = Literal["helped", "hurt", "unclear"]
-_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,18 @@ class TriedFix(FixAnswer):
     original: SideResult
     changed: SideResult
     verdict: Verdict
+    difference: float | None
+    """Median of the gaps between a trial with the remedy and one without; null where it is not finite."""
+    low: float | None
+    high: float | None
+    """Ends of its 95 % interval; null where there are too few seeds for one."""
     chance: float | None
-    """How often a change without any effect would part the sides as cleanly; None without a clear verdict."""
+    """How often a remedy without any effect would part the sides as clearly (exact test); null where their
+    returns do not compare."""
+    seeds_needed: int | None
+    """Seeds that would show a gap like this one; null where that is more than anybody trains."""
+    certainty: str
+    """How sure the verdict is, in words."""
     promise: KeptPromise | None
 
 
@@ -147,6 +156,12 @@ def trial_request(plan: FixPlan, side: Side, seed: int, *, trust: bool, alone: b
     return RunRequest("fork", ref, spell_settings(settings), trust=trust, until=until, trial=source)
 
 
+def application(plan: FixPlan) -> RunRequest:
+    """The request that applies the remedy to the run: a fork from before the alert, trained to its end."""
+    settings = {change.path: change.new for change in plan.changes}
+    return RunRequest("fork", f"{plan.run.id}@{plan.checkpoint or 0}", spell_settings(settings))
+
+
 def read_trial(plan: FixPlan, side: Side, seed: int, run: Run) -> Trial:
     """The result of a trial, from the folder of its run."""
     assert plan.alert is not None
@@ -174,16 +189,41 @@ def read_trial(plan: FixPlan, side: Side, seed: int, run: Run) -> Trial:
 def compare_trials(plan: FixPlan, trials: Sequence[Trial]) -> TriedFix:
     """The verdict on the remedy, from all trials."""
     sides = {side: [trial for trial in trials if trial.side == side] for side in SIDES}
-    verdict = _verdict(plan, sides["original"], sides["changed"])
+    before, after = ([trial.rank for trial in sides[side]] for side in SIDES)
+    gap = compare_groups(before, after)
+    verdict: Verdict = "unclear"
+    if plan.comparable and gap.is_clear:
+        verdict = "helped" if gap.higher > 0.5 else "hurt"
     return TriedFix(
         **plan.facts(),
         trials=tuple(trials),
         original=_result(sides["original"]),
         changed=_result(sides["changed"]),
         verdict=verdict,
-        chance=None if verdict == "unclear" else _chance(len(plan.seeds)),
+        difference=gap.shift,
+        low=gap.low,
+        high=gap.high,
+        chance=gap.chance if plan.comparable else None,
+        seeds_needed=gap.fewest() if plan.comparable else None,
+        certainty=_certainty(gap) if plan.comparable else "the returns of both sides do not compare",
         promise=_kept(plan, sides["original"], sides["changed"]),
     )
+
+
+def _certainty(gap: Difference) -> str:
+    seeds = plural(gap.counts[0], "seed")
+    if lowest_chance(*gap.counts) > SURE:
+        return f"{seeds} cannot tell, however far apart: at least {fewest_seeds()} are needed"
+    if gap.is_clear:
+        return f"with {seeds}, chance alone parts the sides so {gap.by_chance}"
+    share, side = max(gap.higher, 1.0 - gap.higher), "with" if gap.higher >= 0.5 else "without"
+    part = (
+        f"trials {side} the remedy are better in {share:.0%} of the pairs; chance does that {gap.by_chance}"
+    )
+    needed = gap.fewest()
+    if needed is None:
+        return f"{part}; a gap this small would need more seeds than anybody trains"
+    return f"{part}; if the gap is what it seems, some {needed} seeds would show it"
 
 
 def record_trials(plan: FixPlan, tried: TriedFix) -> None:
@@ -199,40 +239,15 @@ def record_trials(plan: FixPlan, tried: TriedFix) -> None:
         children=[trial.run for trial in tried.trials],
         verdict=tried.verdict,
         chance=tried.chance,
+        certainty=tried.certainty,
     )
-
-
-def _verdict(plan: FixPlan, original: Sequence[Trial], changed: Sequence[Trial]) -> Verdict:
-    if not plan.comparable or len(plan.seeds) < 2:
-        return "unclear"
-    before, after = [trial.rank for trial in original], [trial.rank for trial in changed]
-    if min(after) > max(before) and _is_wide(original, changed):
-        return "helped"
-    if max(after) < min(before) and _is_wide(original, changed):
-        return "hurt"
-    return "unclear"
-
-
-def _is_wide(original: Sequence[Trial], changed: Sequence[Trial]) -> bool:
-    """True if the gap exceeds the noise of seeds and episodes; a crash needs no such proof."""
-    sides = [[trial.rank for trial in side] for side in (original, changed)]
-    if not all(map(math.isfinite, (*sides[0], *sides[1]))):
-        return True
-    noise = sum(variance(side) / len(side) for side in sides)
-    noise += sum(trial.error**2 for trial in (*original, *changed)) / len(original) ** 2
-    return abs(fmean(sides[1]) - fmean(sides[0])) > _ERRORS * math.sqrt(noise)
-
-
-def _chance(seeds: int) -> float:
-    """How often a change without any effect would part the two sides as cleanly, either way round."""
-    return 2 / math.comb(2 * seeds, seeds)
 
 
 def _result(trials: Sequence[Trial]) -> SideResult:
     rewards = [trial.reward for trial in trials if trial.reward is not None]
     return SideResult(
         mean_reward=fmean(rewards) if rewards else None,
-        spread=math.sqrt(variance(rewards)) if len(rewards) > 1 else None,
+        spread=stdev(rewards) if len(rewards) > 1 else None,
         crashed=sum(trial.status == "crashed" for trial in trials),
         fired=sum(trial.fired for trial in trials),
     )

@@ -145,6 +145,7 @@ def _compare(home: Home, given: Compare, tell: Tell) -> Reply:
     comparison = compare_runs(given.runs, home.runs_dir, axis=given.axis)
     lines = [f"{run.letter} = {run.id} ({run.status})" for run in comparison.runs]
     lines += ["  ".join(map(str, row)) for row in comparison.results]
+    lines += comparison.conclusions
     lines += [f"seeds {', '.join(map(str, group.seeds))}: {group.remark}" for group in comparison.seeds]
     differing = comparison.differences.items()
     lines.append("Settings that differ:" if differing else "No setting differs that changes results.")

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gymsolve.doctor.fix import PlannedFix, plan_fix
+from gymsolve.doctor.fix import SEEDS, PlannedFix, plan_fix
 from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.jobs.local import jobs_at_once
 from gymsolve.jobs.request import RunRequest, require_env, spell_settings
@@ -93,7 +93,7 @@ class FixTrial:
 
     run: str
     alert: str | None = None
-    seeds: int = 2
+    seeds: int = SEEDS
 
     def start(self, home: Home, key: str | None = None) -> Allowance | PlannedFix:
         """Start the trials, if there is a remedy and the limits allow it."""

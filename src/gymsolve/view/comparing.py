@@ -10,6 +10,7 @@ from gymsolve.errors import UsageError
 from gymsolve.runs import RunSummary, select_runs
 from gymsolve.runs.files import replace_text
 from gymsolve.view.report import comparison
+from gymsolve.view.report.claims import Claim, claim_differences, conclude
 from gymsolve.view.report.comparison import Axis, Contender
 from gymsolve.view.report.comparison_page import render_comparison, result_rows
 from gymsolve.view.report.seeds import SeedSpread, seed_curves, spread_over_seeds
@@ -57,6 +58,10 @@ class Comparison(Answer):
     results: list[tuple[str, ...]]
     """A table: a name, then one text per run."""
     seeds: list[SeedGroup]
+    claims: list[Claim]
+    """For every two configurations, whether a difference can be claimed."""
+    conclusions: list[str]
+    """The claims in words."""
     differences: dict[str, list[Any]]
     """Settings in which the runs differ and which change results, with the value of each run."""
     incidental: dict[str, list[Any]]
@@ -97,12 +102,15 @@ def compare_runs(
 
 def compare_contenders(contenders: Sequence[Contender], axis: Axis, html: Path | None = None) -> Comparison:
     """The comparison of runs that have been read."""
+    claims = claim_differences(contenders)
     charts = [*seed_curves(contenders, axis), *comparison.compare_curves(contenders, axis)]
     return Comparison(
         x=axis,
         runs=[_compared(run, axis) for run in contenders],
         results=result_rows(contenders, axis),
         seeds=[SeedGroup(**vars(seeds), remark=seeds.sentence()) for seeds in spread_over_seeds(contenders)],
+        claims=claims,
+        conclusions=conclude(contenders, claims),
         differences=comparison.differences(contenders),
         incidental=comparison.differences(contenders, incidental=True),
         remark=comparison.remark(contenders),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gymsolve.doctor.tried import tried_remedies
 from gymsolve.metrics.wording import evidence_text, lasting, remedy_text
 from gymsolve.runs import Run
 from gymsolve.service.start_requests import FixTrial
@@ -20,12 +21,9 @@ def show_alerts(ask: Ask) -> Reply:
     follows: dict[str, list[dict[str, Any]]] = {}
     for alert in findings["consequences"]:
         follows.setdefault(alert["because"], []).append(alert)
-    tried = {event["alert"]: event for event in view.events if _tells_of_trials(event)}
+    tried = {alert: remedy.to_json() for alert, remedy in tried_remedies(view.events).items()}
     roots = [
-        {
-            **_alert(ask, view.run, alert, follows.get(alert["id"], [])),
-            "tried": _tried(tried.get(alert["id"])),
-        }
+        {**_alert(ask, view.run, alert, follows.get(alert["id"], [])), "tried": tried.get(alert["id"])}
         for alert in findings["roots"]
     ]
     return {
@@ -47,19 +45,6 @@ def _alert(ask: Ask, run: Run, alert: dict[str, Any], follows: list[dict[str, An
         "fix": fix,
         "follows": [_alert(ask, run, other, []) for other in follows],
     }
-
-
-def _tells_of_trials(event: dict[str, Any]) -> bool:
-    return event["kind"] == "fix" and isinstance(event.get("alert"), str)
-
-
-def _tried(event: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The verdict of the newest trials of a remedy, and their runs; None where nobody has tried it."""
-    if event is None:
-        return None
-    runs = event.get("children")
-    names = [str(name) for name in runs] if isinstance(runs, list) else []
-    return {"verdict": str(event.get("verdict")), "runs": names}
 
 
 def compare_runs(ask: Ask) -> Reply:

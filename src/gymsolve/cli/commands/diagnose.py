@@ -66,7 +66,10 @@ def _print_causes(findings: Findings) -> None:
         heading(_heading(findings, index))
         follows = [alert for alert in findings.consequences if alert.because == cause.id]
         say("\n".join(alert_paragraph(cause.to_json(), [alert.to_json() for alert in follows])))
-        if index == 0 and cause.changes and cause.severity != "info" and findings.log == "gymsolve":
+        tried = next((remedy for remedy in findings.tried if remedy.alert == cause.id), None)
+        if tried is not None:
+            say(f"  tried     {tried.verdict}: {tried.certainty}")
+        elif index == 0 and cause.changes and cause.severity != "info" and findings.log == "gymsolve":
             say(f"  try it    gymsolve fix {findings.run}")
         if follows:
             say("  explains  " + "; ".join(f"{alert.title} [{alert.id}]" for alert in follows))

@@ -1,5 +1,6 @@
 """`gymsolve fix`: try the remedy of an alert beside the original settings, and say whether it helped."""
 
+import shlex
 import sys
 from typing import Annotated
 
@@ -7,14 +8,12 @@ from typer import Argument, Option
 
 from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Trust, trusts
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, say
-from gymsolve.cli.printing.verdict import steps_of_budget
-from gymsolve.doctor.fix import FixPlan, plan_fix
+from gymsolve.doctor.fix import SEEDS, FixPlan, plan_fix
 from gymsolve.errors import UsageError
-from gymsolve.jobs.trials import KeptPromise, SideResult, Trial, TriedFix, try_fix
+from gymsolve.jobs.trials import KeptPromise, SideResult, Trial, TriedFix, application, try_fix
 from gymsolve.metrics.wording import remedy_text
-from gymsolve.runs.run import Run
 from gymsolve.settings.schedules import parse_amount
-from gymsolve.text import count, number, plural, score, size
+from gymsolve.text import count, number, plural, score
 from gymsolve.training.stop import EXIT_CODES, EndAtOnceError
 
 _NOTHING = "stopped before there was anything to compare; nothing was recorded"
@@ -36,8 +35,13 @@ def fix(
         ),
     ] = None,
     seeds: Annotated[
-        int, Option("--seeds", min=1, help="Trials with and without the remedy, each with another seed.")
-    ] = 2,
+        int,
+        Option(
+            "--seeds",
+            min=1,
+            help="Seeds of the trials with and without the remedy; fewer than 4 show no difference.",
+        ),
+    ] = SEEDS,
     max_seconds: Annotated[
         float | None, Option("--max-seconds", min=1, help="Longest training of each trial.")
     ] = None,
@@ -76,7 +80,7 @@ def fix(
     if json:
         print_json(tried.to_json())
     else:
-        _print_result(tried, plan.run)
+        _print_result(tried, plan)
     return 0
 
 
@@ -113,19 +117,24 @@ def _print_plan(plan: FixPlan) -> None:
     print_pairs(rows)
 
 
-def _print_result(tried: TriedFix, run: Run) -> None:
+def _print_result(tried: TriedFix, plan: FixPlan) -> None:
     seeds = len(tried.seeds)
     heading(_WORDS[tried.verdict])
     rows = [("original", _side(tried.original, seeds)), ("changed", _side(tried.changed, seeds))]
+    if tried.difference is not None:
+        rows.append(("difference", _difference(tried)))
     if tried.promise is not None:
         rows.append(("expected", _kept(tried.promise, tried.effect)))
-    print_pairs([*rows, ("how sure", _certainty(tried))])
+    print_pairs([*rows, ("how sure", tried.certainty)])
     if tried.verdict == "helped":
-        spent = steps_of_budget(run, int(tried.checkpoint or 0) + tried.steps)
-        more = "" if spent < run.info()["steps"] else f" --steps {size(2 * spent)}"
-        changed = [trial for trial in tried.trials if trial.side == "changed"]
-        best = max(changed, key=lambda trial: trial.rank)
-        say(f"go on with it: gymsolve resume {best.run}{more}")
+        say(f"apply it: {shlex.join(['gymsolve', *application(plan).words()])}")
+    elif tried.verdict == "unclear" and tried.seeds_needed is not None and tried.seeds_needed > seeds:
+        say(f"to know more: gymsolve fix {tried.run} {tried.alert} --seeds {tried.seeds_needed}")
+
+
+def _difference(tried: TriedFix) -> str:
+    between = "" if tried.low is None else f" (95 % interval {number(tried.low)} to {number(tried.high)})"
+    return f"{number(tried.difference)} in the middle of all pairs of trials{between}"
 
 
 def _side(side: SideResult, seeds: int) -> str:
@@ -140,15 +149,3 @@ def _kept(promise: KeptPromise, effect: str) -> str:
     if promise.kept is None or not promise.of:
         return f"{effect}: {values}"
     return f"{effect}: so on {promise.kept} of {plural(promise.of, 'seed')} ({values})"
-
-
-def _certainty(tried: TriedFix) -> str:
-    seeds = len(tried.seeds)
-    if tried.chance is None and seeds == 1:
-        return "one seed cannot tell; try --seeds 4"
-    if tried.chance is None:
-        return "the seeds overlap or differ too little"
-    return (
-        f"every seed of one side beats every seed of the other; with {plural(seeds, 'seed')} "
-        f"chance alone does that 1 time in {number(1 / tried.chance)}"
-    )

@@ -156,10 +156,10 @@ def _row(result: SeedResult) -> tuple[str, ...]:
 def _returns(verdict: SeedsVerdict) -> str:
     if verdict.iqm is None:
         return "no seed was evaluated"
-    between = (
-        "" if verdict.low is None else f" (95 % interval {number(verdict.low)} to {number(verdict.high)})"
-    )
-    means = f"interquartile mean {number(verdict.iqm)}{between}, mean {number(verdict.mean)}"
+    finals = [result.final_reward for result in verdict.runs if result.final_reward is not None]
+    between = f" (from {number(min(finals))} to {number(max(finals))})" if len(finals) > 1 else ""
+    median = "" if verdict.low is None else f", median {number(verdict.low)} to {number(verdict.high)} (95 %)"
+    means = f"interquartile mean {number(verdict.iqm)}{between}{median}, mean {number(verdict.mean)}"
     return f"last evaluations of {plural(verdict.judged, 'seed')}: {means}"
 
 

@@ -73,6 +73,7 @@ def _print_comparison(comparison: Comparison) -> None:
         *comparison.results,
     ]
     print_table(headers, rows)
+    print_lines("Conclusions", comparison.conclusions)
     print_lines("Over seeds", [spread.remark for spread in comparison.seeds])
     for title, chart in comparison.charts.items():
         heading(title)

@@ -41,6 +41,11 @@ class Contender(DiagnosedRun):
     def label(self) -> str:
         return f"{self.run.id} (running)" if self.status == "running" else self.run.id
 
+    @property
+    def solved_after(self) -> int | None:
+        """Environment steps of the evaluation that proved it solved."""
+        return next((int(row["env_steps"]) for row in self.judged if row.get("solved") == 1.0), None)
+
     def results(self, axis: Axis) -> dict[str, Any]:
         """Results, and the steps and seconds they took."""
         judged = self.judged

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gymsolve.text import count, number, setting
+from gymsolve.view.report.claims import claim_differences, conclude
 from gymsolve.view.report.comparison import Axis, Contender, compare_curves, differences, remark
 from gymsolve.view.report.document import Document, Figures, Paragraph, Section, Table
 from gymsolve.view.report.page import render_page
@@ -18,6 +19,7 @@ def render_comparison(contenders: Sequence[Contender], axis: Axis) -> str:
     charts = [*seed_curves(contenders, axis), *compare_curves(contenders, axis)]
     without_effect = differences(contenders, incidental=True)
     settings = Table(("", *letters), differing) if differing else Paragraph("None.")
+    conclusions = conclude(contenders, claim_differences(contenders))
     damage = [f"{run.letter}: {problem}" for run in contenders for problem in run.metrics.problems]
     return render_page(
         Document(
@@ -26,6 +28,7 @@ def render_comparison(contenders: Sequence[Contender], axis: Axis) -> str:
             tone="calm",
             lead=remark(contenders) or f"{contenders[0].env_id}, trained {len(letters)} times.",
             sections=[
+                Section("Conclusions", [Paragraph(line) for line in conclusions]),
                 Section("Runs", [ids]),
                 Section("Results", [Table(("", *letters), result_rows(contenders, axis), columns)]),
                 Section(

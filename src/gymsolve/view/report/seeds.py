@@ -1,28 +1,24 @@
-"""Runs that differ in their seed alone: a mean, an interval and curves of the settings over the seeds."""
+"""Runs that differ in their seed alone: a mean, its range and curves of the settings over the seeds."""
 
 import math
-import random
-import statistics
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gymsolve.settings.changes import INCIDENTAL
+from gymsolve.difference import median_interval
 from gymsolve.text import number
+from gymsolve.view.report.claims import configurations, group_by_settings
 from gymsolve.view.report.comparison import AXES, Axis, Contender, differences
 from gymsolve.view.report.figures import Curves, Line, Point
 
 FEWEST = 3
 """Seeds from which on a spread says something."""
-_RESAMPLES, _BAND_RESAMPLES = 2000, 400
-_APART = 2.0
-"""Spreads of the other seeds by which the best one may lie above their mean."""
 _BAND_POINTS = 60
 """Places at which a band is computed; a terminal has about as many columns."""
 _ENDED = ("solved", "finished")
 _EVALUATIONS = "eval/mean_reward"
 _NOTE = (
-    "Line: interquartile mean of {} over seeds. Band: its 95 % bootstrap interval. "
+    "Line: interquartile mean of {} over seeds. Band: from the lowest to the highest seed. "
     "A run that has ended by itself keeps its last value."
 )
 
@@ -35,12 +31,11 @@ class SeedSpread:
     seeds: tuple[int, ...]
     iqm: float
     """Mean of the middle half: neither a lucky nor a failed seed decides."""
-    low: float
-    high: float
-    """Ends of its 95 % bootstrap interval."""
-    best: float
-    lucky: bool
-    """The best seed lies apart from the others: quoting it would promise too much."""
+    lowest: float
+    highest: float
+    low: float | None
+    high: float | None
+    """Ends of the exact 95 % interval of the median; null below six seeds, which have none."""
     incidental: tuple[str, ...] = ()
     """Settings in which they differ too, and which change no result."""
     unfinished: tuple[str, ...] = ()
@@ -52,33 +47,19 @@ class SeedSpread:
         if self.incidental:
             alone = f"in nothing that changes results but the seed (also in {', '.join(self.incidental)})"
         text = (
-            f"{', '.join(self.letters)} differ {alone}: the interquartile mean of their final "
-            f"evaluations is {number(self.iqm)} (95 % interval {number(self.low)} to {number(self.high)})."
+            f"{', '.join(self.letters)} differ {alone}: the interquartile mean of their final evaluations "
+            f"is {number(self.iqm)}, from {number(self.lowest)} to {number(self.highest)}."
         )
+        if self.low is not None:
+            text += f" Their median: {number(self.low)} to {number(self.high)} (95 % interval)."
         if self.unfinished:
             text += f" Not all reached their end: {', '.join(self.unfinished)} stopped or crashed before it."
-        if not self.lucky:
-            return text
-        return f"{text} The best seed, {number(self.best)}, is far above the others: that is luck."
+        return text
 
 
 def spread_over_seeds(contenders: Sequence[Contender]) -> list[SeedSpread]:
     """One for every configuration that was trained to an end with three seeds or more."""
-    ended = [run for run in contenders if run.judged and run.status != "running"]
-    return [_spread(group) for group in runs_alike(ended)]
-
-
-def runs_alike(contenders: Sequence[Contender]) -> list[list[Contender]]:
-    """Runs that differ in nothing that changes results but the seed, where there are three seeds or more.
-
-    They come by seed: which of them began first within a second is chance.
-    """
-    groups: dict[str, dict[int, Contender]] = {}
-    for run in contenders:
-        alike = {path: v for path, v in run.settings.items() if not path.startswith((*INCIDENTAL, "seed"))}
-        same = groups.setdefault(repr(sorted(alike.items())), {})
-        same.setdefault(run.settings["seed"], run)  # a repeated seed tells nothing new
-    return [[group[seed] for seed in sorted(group)] for group in groups.values() if len(group) >= FEWEST]
+    return [_spread(group) for group in configurations(contenders) if len(group) >= FEWEST]
 
 
 def interquartile_mean(values: Sequence[float]) -> float:
@@ -91,28 +72,17 @@ def interquartile_mean(values: Sequence[float]) -> float:
     return math.fsum(w * x for w, x in zip(weights, ordered, strict=True)) / math.fsum(weights)
 
 
-def seed_interval(values: Sequence[float], resamples: int = _RESAMPLES) -> tuple[float, float]:
-    """95 % percentile bootstrap of the interquartile mean; the same values give the same interval."""
-    draw = random.Random(0)
-    means = sorted(interquartile_mean(draw.choices(values, k=len(values))) for _ in range(resamples))
-    cut = round(0.025 * resamples)
-    return means[cut], means[-cut - 1]
-
-
 def _spread(group: Sequence[Contender]) -> SeedSpread:
     finals = [float(run.judged[-1]["eval/mean_reward"]) for run in group]
-    low, high = seed_interval(finals)
-    # Against the others: within so few, a value cannot be two spreads from a mean that it is part of.
-    *others, best = sorted(finals)
-    bar = statistics.fmean(others) + _APART * statistics.stdev(others)
+    low, high = median_interval(finals) or (None, None)
     return SeedSpread(
         letters=tuple(run.letter for run in group),
         seeds=tuple(run.settings["seed"] for run in group),
         iqm=interquartile_mean(finals),
+        lowest=min(finals),
+        highest=max(finals),
         low=low,
         high=high,
-        best=best,
-        lucky=best > bar,
         incidental=tuple(differences(group, incidental=True)),
         unfinished=tuple(run.letter for run in group if run.status in ("stopped", "crashed")),
     )
@@ -124,7 +94,7 @@ def _spread(group: Sequence[Contender]) -> SeedSpread:
 def seed_curves(contenders: Sequence[Contender], axis: Axis, metric: str = _EVALUATIONS) -> list[Curves]:
     """Evaluations, or another metric, of every configuration with enough seeds; none where there is none."""
     lines, thresholds = [], set()
-    for index, group in enumerate(runs_alike(contenders), start=1):
+    for index, group in enumerate(_runs_alike(contenders), start=1):
         line = _merge(group, axis, str(index), metric)
         if line is not None:
             lines.append(line)
@@ -137,6 +107,11 @@ def seed_curves(contenders: Sequence[Contender], axis: Axis, metric: str = _EVAL
     level = None if goal is None else (goal, f"threshold {goal:g}")
     note = _NOTE.format("the evaluations")
     return [Curves("Evaluations over seeds", lines, note, level=level, x_label=AXES[axis])]
+
+
+def _runs_alike(contenders: Sequence[Contender]) -> list[list[Contender]]:
+    """Configurations with enough seeds, whatever state their runs are in."""
+    return [group for group in group_by_settings(contenders) if len(group) >= FEWEST]
 
 
 def _merge(group: Sequence[Contender], axis: Axis, letter: str, metric: str) -> Line | None:
@@ -155,9 +130,9 @@ def _merge(group: Sequence[Contender], axis: Axis, letter: str, metric: str) -> 
     for x in places[::-1][::every][::-1]:  # the last one always stays
         values = [_at(points, x) for points in curves]
         line.append((x, interquartile_mean(values)))
-        spread.append((x, *seed_interval(values, _BAND_RESAMPLES)))
+        spread.append((x, min(values), max(values)))
     letters = ", ".join(run.letter for run in judged_runs)
-    label = f"{letters}: interquartile mean over {len(judged_runs)} seeds; the band is its 95 % interval"
+    label = f"{letters}: interquartile mean over {len(judged_runs)} seeds; the band holds all of them"
     return Line(label, line, spread, letter=letter)
 
 

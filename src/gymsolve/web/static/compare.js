@@ -42,7 +42,7 @@ function change(changes) {
 
 function draw() {
   const { comparison, axis, charts, metrics } = state.answer;
-  const { runs: compared, results, seeds, differences, incidental, remark, problems } = comparison;
+  const { runs: compared, results, seeds, conclusions, differences, incidental, remark, problems } = comparison;
   const letters = compared.map((run) => run.letter);
   const differing = Object.entries(differences);
   const aside = Object.keys(incidental);
@@ -51,6 +51,7 @@ function draw() {
         ${AXES.map(([name, label]) => html`<option value=${name} ?selected=${name === axis}>${label}</option>`)}</select></label>
       <label>Another metric <select @change=${(event) => change({ metric: event.target.value })}><option value="">none</option>
         ${metrics.map((name) => html`<option ?selected=${name === state.metric}>${name}</option>`)}</select></label></div>
+    ${conclusions.map((line) => html`<p class="conclusion"><b>${line}</b></p>`)}
     ${seeds.map((group) => html`<p>${group.remark}</p>`)}
     <div id="charts" class="grid wide">${charts.map((chart) => html`<figure class="card chart"><figcaption><span><b>${chart.title}</b> <span class="soft small">${chart.note}</span></span></figcaption><div class="plot"></div>
       <ul class="keys small">${chart.lines.map((line, at) => html`<li><i class="dot c${at % 8}"></i>${line.band.length ? '' : `${line.letter}: `}${line.label}</li>`)}</ul></figure>`)}</div>

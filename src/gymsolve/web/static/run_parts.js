@@ -101,7 +101,7 @@ function alert(state, root) {
       ${commandLine(root.fix)}${trials(state, root)}${state.run.read_only ? nothing : html`<button type="button" @click=${() => tryFix(state, root)}>Run it in the background</button>`}</details>` : nothing}</article>`;
 }
 
-const OUTCOMES = { helped: 'It helped.', hurt: 'It made things worse.', unclear: 'It made no clear difference.' };
+const OUTCOMES = { helped: 'It helped:', hurt: 'It made things worse:', unclear: 'No difference can be claimed:' };
 const countTrials = (run) => run.events.filter((event) => event.kind === 'fix').length;
 
 /** What came of trying a remedy, or that it is being tried. */
@@ -109,7 +109,7 @@ function trials({ run, trying }, { id, tried }) {
   if (trying.has(id) && trying.get(id) === countTrials(run)) {
     return html`<p class="small" role="status">Its trials train in the background: <a href=${pages.runs({ trials: 1 })}>runs with trials</a>. Their results appear here.</p>`;
   }
-  return tried ? html`<p class="small" role="status">Tried: ${OUTCOMES[tried.verdict] ?? tried.verdict} ${tried.runs.map((name) => html`${link(name)} `)}</p>` : nothing;
+  return tried ? html`<p class="small" role="status">Tried: ${OUTCOMES[tried.verdict]} ${tried.certainty}. ${tried.runs.map((name) => html`${link(name)} `)}</p>` : nothing;
 }
 
 function tryFix(state, root) {
