@@ -1,25 +1,29 @@
 """The Python API behind `import gymsolve`: each function calls one verb."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.loaded_policy import LoadedPolicy, evaluate_run, load_policy
-from gymsolve.errors import DivergenceError, EnvFaultError
+from gymsolve.envs.given import GivenEnv, name_env
+from gymsolve.errors import ConfigError, DivergenceError, EnvFaultError, UsageError, did_you_mean
 from gymsolve.jobs.queue import STOPPED
 from gymsolve.jobs.request import RunRequest, spell_settings
 from gymsolve.jobs.seeds import SeedsVerdict, judge_seeds, plan_group
 from gymsolve.recipes import Overrides
+from gymsolve.recipes.schema import leaf_paths
+from gymsolve.recipes.validation import OTHER_NAMES
 from gymsolve.runs.refs import find_run
 from gymsolve.runs.run import Run
 from gymsolve.settings.config import Role
 from gymsolve.training.evaluation.evaluate import EvalResult
 from gymsolve.training.observer import Observer
 from gymsolve.training.outcome import Outcome
-from gymsolve.training.planning.plan import plan_run, with_seed
+from gymsolve.training.planning.plan import Plan, plan_run, with_seed
 from gymsolve.training.session import resume_run, start_run
 
 __all__ = [
@@ -39,7 +43,7 @@ __all__ = [
 
 
 def train(
-    env: str,
+    env: GivenEnv,
     overrides: Overrides = (),
     *,
     seed: int | None = None,
@@ -48,11 +52,13 @@ def train(
     track: Sequence[str] | None = None,
     runs_dir: Path | str | None = None,
     observer: Observer | None = None,
+    **others: object,
 ) -> Outcome:
     """Train `ENV[:VARIANT]` until it is solved or its budget is spent.
 
     Args:
-        env: a recipe such as `CartPole-v1:ppo`, or any Gymnasium id.
+        env: a recipe such as `CartPole-v1:ppo`, or any Gymnasium id; also a class of environments, a function
+            that makes one, or an environment, if other processes can make it too.
         overrides: settings, as `{"algo.gamma": 0.9}` or `["algo.gamma=0.9"]`.
         seed: same seed, same run.
         steps: budget in environment steps; `200k` and `1e6` work too.
@@ -60,13 +66,16 @@ def train(
         track: trackers that also get the metrics: `csv`, `tensorboard`, `wandb`, `trackio`.
         runs_dir: where runs are kept; `runs/` by default.
         observer: called while the run trains.
+        others: none; arguments of other tools are answered with ours.
     """
-    plan = plan_run(env, _with(overrides, seed=seed, steps=steps, track=track))
+    _refuse(others)
+    name, settings = name_env(env)
+    plan = _plan(name, _with(overrides, **settings, seed=seed, steps=steps, track=track))
     return start_run(plan, start_from=start_from, runs_dir=runs_dir, observer=observer)
 
 
 def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
-    env: str,
+    env: GivenEnv,
     overrides: Overrides = (),
     *,
     seeds: int = 5,
@@ -76,6 +85,7 @@ def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
     track: Sequence[str] | None = None,
     runs_dir: Path | str | None = None,
     observer: Observer | None = None,
+    **others: object,
 ) -> SeedsVerdict:
     """Train `seeds` seeds from `seed` on, one after the other in this process; judge them together.
 
@@ -83,10 +93,15 @@ def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
     arguments are those of `train`. The command `gymsolve train --seeds` trains several at once, in other
     processes.
     """
+    _refuse(others)
     names = None if track is None else ",".join(track)
-    settings = spell_settings(overrides)
-    request = RunRequest("train", env, settings, seeds=seeds, steps=steps, start_from=start_from, track=names)
-    plan = plan_run(env, _with(overrides, seed=seed, steps=steps, track=track))
+    name, own = name_env(env)
+    chosen = _with(overrides, **own)
+    settings = spell_settings(chosen)
+    request = RunRequest(
+        "train", name, settings, seeds=seeds, steps=steps, start_from=start_from, track=names
+    )
+    plan = _plan(name, _with(chosen, seed=seed, steps=steps, track=track))
     group = plan_group(plan, request, runs_dir)
     began, reason = time.monotonic(), None
     begin = partial(start_run, start_from=start_from, runs_dir=runs_dir, observer=observer, group=group.id)
@@ -118,14 +133,15 @@ def resume(
     A run from elsewhere that names code of its own needs `trust`.
     """
     ref = str(run.path) if isinstance(run, Run) else str(run)
-    return resume_run(
-        ref,
-        overrides=_with(overrides, steps=steps, track=track),
-        fresh_optimizer=fresh_optimizer,
-        runs_dir=runs_dir,
-        observer=observer,
-        trust=trust,
-    )
+    with _in_words_of_python():
+        return resume_run(
+            ref,
+            overrides=_with(overrides, steps=steps, track=track),
+            fresh_optimizer=fresh_optimizer,
+            runs_dir=runs_dir,
+            observer=observer,
+            trust=trust,
+        )
 
 
 def evaluate(  # noqa: PLR0913 - the options of `gymsolve eval`
@@ -204,3 +220,35 @@ def _with(overrides: Overrides, **options: Any) -> Overrides:
     if isinstance(overrides, Mapping):
         return {**overrides, **chosen}
     return [*overrides, *(f"{name}={value}" for name, value in chosen.items())]
+
+
+def _plan(name: str, overrides: Overrides) -> Plan:
+    with _in_words_of_python():
+        return plan_run(name, overrides)
+
+
+@contextmanager
+def _in_words_of_python() -> Iterator[None]:
+    """Errors speak of `overrides`, as here nobody has typed `--set`."""
+    try:
+        yield
+    except ConfigError as error:
+        error.message = error.message.replace("(from --set)", "(from overrides)")
+        error.where = "overrides" if error.where == "--set" else error.where
+        error.args = (error.message,)
+        raise
+
+
+def _refuse(others: Mapping[str, object]) -> None:
+    """Answer the arguments of other tools, such as `total_timesteps`, with ours."""
+    for name in others:
+        hint = did_you_mean(name, _ARGUMENTS)
+        path = OTHER_NAMES.get(name)
+        if path in _ARGUMENTS:
+            hint = f"Here it is: {path}=…"
+        elif path is not None or name in leaf_paths("ppo"):
+            hint = f"It is a setting: overrides={{'{path or name}': …}}."
+        raise UsageError(f"there is no argument {name!r}.", where="gymsolve.train", hint=hint)
+
+
+_ARGUMENTS = ("env", "overrides", "seed", "seeds", "steps", "start_from", "track", "runs_dir", "observer")

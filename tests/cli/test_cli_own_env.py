@@ -286,7 +286,7 @@ def test_a_changed_working_directory_changes_nothing_here(cli, walk, place, tmp_
     [
         ("own_walk:Wlak-v0", "Did you mean 'own_walk:Walk-v0'?"),
         ("own_walk:walk", "Did you mean 'own_walk:Walk-v0'?"),
-        ("own_walk:Walk", "Walk is a class; let own_walk call gymnasium.register(id='Walk-v0'"),
+        ("own_walk:Walk", "Walk is registered as Walk-v0: use own_walk:Walk-v0."),
         ("own_walk:Nothing-v3", "Importing own_walk registers: own_walk:Walk-v0."),
         ("own_wlak:Walk-v0", "there is no module 'own_wlak'"),
         ("Qzjxv-v0", "my_module:Qzjxv-v0"),

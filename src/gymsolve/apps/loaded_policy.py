@@ -40,28 +40,63 @@ class LoadedPolicy:
         """The policy has acted in this episode."""
         self._rng = np.random.default_rng(self.config.seed)
 
-    def reset(self) -> None:
-        """Begin an episode: a policy with a memory forgets the last one."""
+    def reset(self, ended: Any = None) -> None:
+        """Begin an episode: a policy with a memory forgets the last one.
+
+        Of a batch, `ended` [N] names the environments that begin one; all do by default.
+        """
+        if ended is not None and self._agent.memory is not None:
+            self._agent.forget(np.asarray(ended, bool))
+            return
         self._begun = False
-        self._agent.forget(np.ones(1, bool))
+        self._agent = Agent(self.policy, 1)
 
-    def act(
-        self, obs: Any, mask: Any = None, *, deterministic: bool = True, reward: float | None = None
-    ) -> Any:
-        """The action for one observation, in the environment's own terms.
+    def act(self, obs: Any, mask: Any = None, *, deterministic: bool = True, reward: Any = None) -> Any:
+        """The action for one observation, or the actions [N] for a batch, in the environment's own terms.
 
-        `obs` is what the run's environments give (see `make_envs`): an array, or a dict or tuple of
+        A batch has one more axis in front than an observation, in every entry; `mask` and `reward` have it
+        too. `obs` is what the run's environments give (see `make_envs`): an array, or a dict or tuple of
         them. With frame stacking or other wrappers in the recipe, that is the wrapped observation. A policy
         with a memory remembers what it was shown until `reset`; one that reads rewards
         (`net.memory.inputs`) wants that of the last step, from the second step of an episode on.
         """
-        batch = _as_batch(obs, self.policy.spec.obs)
+        batch, count = self._batch(obs)
         self._hear(reward)
-        actions = self._agent.choose(batch, self._masks(mask), None if deterministic else self._rng)
-        action = self.policy.spec.action.to_env(actions)[0]
-        return action.item() if self.policy.spec.action.kind == "discrete" else action
+        actions = self._agent.choose(batch, self._masks(mask, count), None if deterministic else self._rng)
+        made = self.policy.spec.action.to_env(actions)
+        if count is not None:
+            return made
+        return made[0].item() if self.policy.spec.action.kind == "discrete" else made[0]
 
-    def _hear(self, reward: float | None) -> None:
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
+    ) -> tuple[Any, None]:
+        """`act` as code for Stable-Baselines3 calls it, with its defaults: the action and None.
+
+        A memory is kept here and not in `state`: `episode_start` says which environments begin an episode.
+        """
+        if state is not None:
+            hint = "Leave it out: the policy keeps its memory itself, until episode_start or reset()."
+            raise UsageError("predict takes no state.", hint=hint)
+        if episode_start is not None and np.any(episode_start):
+            self.reset(np.ravel(episode_start) if self._begun else None)
+        return self.act(observation, deterministic=deterministic), None
+
+    def _batch(self, obs: Any) -> tuple[Obs, int | None]:
+        """Observations as a batch, and how many there are; None for a single one."""
+        batch, count = _as_batch(obs, self.policy.spec.obs)
+        rows = 1 if count is None else count
+        memory = self._agent.memory
+        if memory is None:
+            return batch, count
+        if not self._begun:
+            self._agent = Agent(self.policy, rows)
+        elif len(memory) != rows:
+            message = f"the policy remembers {len(memory)} episodes and was shown {rows}."
+            raise UsageError(message, hint="Call reset() before another number of environments.")
+        return batch, count
+
+    def _hear(self, reward: Any) -> None:
         """Remember the reward of the last step, if there was one and the policy reads it."""
         memory = self.config.net.memory
         if memory is None or "reward" not in memory.inputs or not self._begun:
@@ -70,30 +105,38 @@ class LoadedPolicy:
         if reward is None:
             hint = "Give it one: act(obs, reward=…)."
             raise UsageError("this policy reads the reward of the last step.", hint=hint)
-        self._agent.hear(np.array([reward]))
+        self._agent.hear(np.ravel(np.asarray(reward, float)))
 
-    def _masks(self, mask: Any) -> Array | None:
-        """The legal choices [1, mask_size]: those of the mask and of the recipe."""
-        spec = self.policy.spec
+    def _masks(self, mask: Any, count: int | None) -> Array | None:
+        """The legal choices [N, mask_size]: those of the mask and of the recipe."""
+        spec, rows = self.policy.spec, 1 if count is None else count
         if not spec.masked and mask is None:
             return None
         legal = np.array(spec.legal or (True,) * spec.action.mask_size)
-        if mask is not None:
-            given = np.concatenate([np.ravel(part) for part in mask]) if isinstance(mask, tuple) else mask
-            flags = np.asarray(given, bool).ravel()
-            if flags.size != legal.size:
-                raise UsageError(f"the mask has {flags.size} flags, the action space {legal.size} choices.")
-            legal = legal & flags
-        elif not spec.legal:
-            hint = "Give it one: act(obs, mask)."
-            raise UsageError("this policy was trained with action masks.", hint=hint)
-        if not legal.any():
+        if mask is None:
+            if not spec.legal:
+                hint = "Give it one: act(obs, mask)."
+                raise UsageError("this policy was trained with action masks.", hint=hint)
+            return np.repeat(legal[None], rows, axis=0)
+        parts = (
+            [np.asarray(part, bool).reshape(rows, -1) for part in mask] if isinstance(mask, tuple) else mask
+        )
+        given = np.concatenate(parts, axis=1) if isinstance(mask, tuple) else np.asarray(mask, bool)
+        if given.size != rows * legal.size:
+            raise UsageError(f"the mask has {given.size} flags, the action space {legal.size} choices.")
+        allowed: Array = legal & given.reshape(rows, -1)
+        if not allowed.any(axis=1).all():
             raise UsageError("the mask allows no action.")
-        return legal[None]
+        return allowed
 
-    def value(self, obs: Any) -> float:
-        """The discounted return the policy expects from here; with a memory, ask before it acts on `obs`."""
-        return float(self._agent.values(_as_batch(obs, self.policy.spec.obs))[0])
+    def value(self, obs: Any) -> Any:
+        """The discounted return the policy expects from here, or those [N] of a batch.
+
+        With a memory, ask before it acts on `obs`.
+        """
+        batch, count = self._batch(obs)
+        values = self._agent.values(batch)
+        return float(values[0]) if count is None else values
 
     def make_envs(self, num_envs: int = 1, *, render: bool = False) -> Envs:
         """The run's environments, wrapped as in evaluation."""
@@ -162,20 +205,29 @@ def require_same_spaces(policy: Policy, spec: EnvSpec, env: EnvConfig, run: Run)
         raise CheckpointError(message, where="config.json", hint=hint)
 
 
-def _as_batch(obs: Any, specs: Mapping[str, ObsSpec]) -> Obs:
-    """One observation as a batch of one, checked against what the policy was trained on."""
+def _as_batch(obs: Any, specs: Mapping[str, ObsSpec]) -> tuple[Obs, int | None]:
+    """Observations as a batch, checked against what the policy was trained on, and how many there are.
+
+    None stands for a single one, without an axis of its own.
+    """
     # Text is left out, as `envs/spaces.py` does.
-    entries = {key: value for key, value in _flatten(obs, ()) if not isinstance(value, str)}
+    entries = {key: np.asarray(value) for key, value in _flatten(obs, ()) if not isinstance(value, str)}
     if set(entries) != set(specs):
         wanted = f"the policy wants {sorted(specs)}"
         raise UsageError(f"the observation has the entries {sorted(entries)}, {wanted}.")
-    batch = {}
-    for key, spec in specs.items():
-        array = _fit(np.asarray(entries[key]), spec)
-        if array is None:
-            raise UsageError(f"the observation {key!r} {_misfit(np.asarray(entries[key]), spec)}.")
-        batch[key] = np.ascontiguousarray(array, dtype=spec.dtype)[None]
-    return batch
+    single = {key: _fit(entries[key], spec) for key, spec in specs.items()}
+    misfits = [key for key, array in single.items() if array is None]
+    if not misfits:
+        return {key: _typed(array, specs[key])[None] for key, array in single.items()}, None
+    counts = {len(entries[key]) if entries[key].ndim else 0 for key in specs}
+    rows = {key: [_fit(row, spec) for row in np.atleast_1d(entries[key])] for key, spec in specs.items()}
+    if len(counts) != 1 or 0 in counts or any(row is None for key in specs for row in rows[key]):
+        raise UsageError(f"the observation {misfits[0]!r} {_misfit(entries[misfits[0]], specs[misfits[0]])}.")
+    return {key: np.stack([_typed(row, specs[key]) for row in rows[key]]) for key in specs}, counts.pop()
+
+
+def _typed(array: Array | None, spec: ObsSpec) -> Array:
+    return np.ascontiguousarray(array, dtype=spec.dtype)
 
 
 def _flatten(obs: Any, path: tuple[str, ...]) -> list[tuple[str, Any]]:

@@ -1,13 +1,15 @@
 """Finds the registration of an id: imports its module, lets it register, says what a wrong one may mean.
 
 `module:Id` imports `module` first. A package that registers only on request is asked to: where the id is
-unknown after the import and the module has a function `register_envs`, that function is called.
+unknown after the import and the module has a function `register_envs`, that function is called. A class or a
+function of the module that nobody registered, `module:Class`, is registered under its own name.
 """
 
 import difflib
 import re
 import warnings
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
@@ -40,6 +42,9 @@ def find_spec(env_id: str) -> Any:
                 _ask_to_register(code, module, env_id)
                 if name in gym.registry:
                     return gym.spec(name)
+            if _makes_envs(vars(code).get(name) if module else None) and not _registered_as(module, name):
+                gym.register(id=name, entry_point=f"{module}:{name}")
+                return gym.spec(name)
             hint = (
                 _meant(module, name, code) or f"One of your own is named with its module: my_module:{name}."
             )
@@ -61,6 +66,26 @@ def _import(module: str, env_id: str) -> Any:
         raise UnknownEnvError(problem, where="env.id", hint=hint) from error
     except FAULTS as error:
         raise import_fault(module, env_id, error) from error
+
+
+def _makes_envs(thing: Any) -> bool:
+    """True for a class of environments, and for a function, which is expected to return one."""
+    return isinstance(thing, FunctionType) or (isinstance(thing, type) and issubclass(thing, gym.Env))
+
+
+def _registered_as(module: str, name: str) -> list[str]:
+    """Ids whose registration makes this class; it may have a time limit and arguments, which count."""
+    entry_point = f"{module}:{name}"
+    return [
+        env_id
+        for env_id, spec in gym.registry.items()
+        if spec.entry_point == entry_point
+        or (not isinstance(spec.entry_point, str) and _path_of(spec.entry_point) == entry_point)
+    ]
+
+
+def _path_of(maker: Any) -> str:
+    return f"{maker.__module__}:{maker.__qualname__}" if isinstance(maker, type | FunctionType) else ""
 
 
 def _ask_to_register(code: _Registers, module: str, env_id: str) -> None:
@@ -93,9 +118,10 @@ def newest_version(name: str) -> str | None:
 
 def _meant_of_module(module: str, name: str, code: Any) -> str:
     """Suggestions keep the module: without it, Gymnasium would not know the id."""
+    if ids := _registered_as(module, name):
+        return f"{name} is registered as {' and '.join(ids)}: use {module}:{ids[0]}."
     if isinstance(vars(code).get(name), type):
-        given = f"gymnasium.register(id='{name}-v0', entry_point='{module}:{name}')"
-        return f"{name} is a class; let {module} call {given} and use {module}:{name}-v0."
+        return f"{name} is a class, but not one of gymnasium.Env."
     known = [env_id for env_id, spec in gym.registry.items() if _comes_from(spec.entry_point, module)]
     if not known:
         given = f"gymnasium.register(id={name!r}, entry_point='{module}:…')"
