@@ -7,6 +7,7 @@ counters: before a run, and again over the run itself, less what the run used.
 import os
 import platform
 import resource
+import subprocess
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,6 +17,8 @@ __all__ = ["CpuWatch", "busy_share", "describe_machine", "wait_until_idle"]
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _PACKAGES = ("gymsolve", "numpy", "torch", "gymnasium", "ale-py", "envpool")
+_HEAD = ("rev-parse", "--short=8", "HEAD")
+_STATUS = ("status", "--porcelain", "--untracked-files=no", "--", "../src", "../pyproject.toml")
 IDLE = 0.10
 """Share of all cores that others may use before a figure is called noisy."""
 
@@ -28,10 +31,27 @@ def describe_machine() -> dict[str, Any]:
         "memory_gib": round(memory, 1),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
+        "commit": _commit(),
         "versions": {name: found for name in _PACKAGES if (found := _version(name))},
         "load": round(os.getloadavg()[0], 2),
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
     }
+
+
+def _commit() -> str | None:
+    """The commit of this clone, with a + where sources have changed since; None without git."""
+    try:
+        commit, changed = (_git(*words) for words in (_HEAD, _STATUS))
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return f"{commit}+" if changed else commit
+
+
+def _git(*words: str) -> str:
+    here = Path(__file__).parent
+    return subprocess.run(
+        ["git", *words], cwd=here, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def _cpu_model() -> str:

@@ -172,7 +172,8 @@ def _machines(results: dict[str, dict[str, Any]]) -> str:
             versions = ", ".join(f"{key} {value}" for key, value in machine["versions"].items())
             facts = f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB"
             more = f"Python {machine['python']}, {versions}"
-            rows.append((name, session, facts, more, str(machine["load"])))
+            commit = machine.get("commit") or "not recorded"  # as by versions of November 2026 and before
+            rows.append((name, session, commit, facts, more, str(machine["load"])))
     pins = [(facts["title"], ", ".join(facts["packages"])) for facts in known_peers().values()]
-    sessions = markdown(("part", "session (UTC)", "machine", "software", "load at the start"), rows)
+    sessions = markdown(("part", "session (UTC)", "commit", "machine", "software", "load at the start"), rows)
     return f"## Machine and versions\n\n{sessions}\n{markdown(('peer', 'pinned'), pins)}"

@@ -46,6 +46,7 @@ def _make_missing(study: Study, given: argparse.Namespace) -> None:
         if found is None:
             print(f"{study.name} {case.key}: the training failed; its error is above", file=sys.stderr)
             continue
+        found["commit"] = describe_machine()["commit"]
         rows = _load(path) | {case.key: found}  # anew: another process may have made other cases meanwhile
         _save(path, rows)
         took = time.monotonic() - began
@@ -66,6 +67,7 @@ def make_page(results: Path) -> str:
     for study in STUDIES.values():
         rows = list(_load(results / "studies" / f"{study.name}.json").values())
         lines += ["", f"## {study.title}", "", f"`{study.name}`. {study.design}", ""]
+        lines += [study.note, ""] if study.note and rows else []
         lines += study.page(rows) if rows else ["Not run yet."]
     return "\n".join(lines) + "\n"
 

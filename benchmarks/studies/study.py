@@ -52,6 +52,8 @@ class Study:
     page: Callable[[list[Row]], list[str]]
     """Lines of Markdown on the results, of which there is one at least."""
     seeds: int = 3
+    note: str = ""
+    """What a reader of the stored results must know, such as that the code has changed since."""
 
 
 def train_case(study: Study, case: Case, root: Path) -> Row | None:
