@@ -20,6 +20,12 @@ ALGORITHMS = {
     "dqn": "gymsolve.algos.dqn:DQN",
 }
 
+FOREIGN_ALGORITHMS = frozenset(
+    {"acer", "acktr", "ars", "c51", "crossq", "ddpg", "ddqn", "dreamer", "her", "impala", "muzero"}
+    | {"ppo_lstm", "qrdqn", "rainbow", "sac", "td3", "tqc", "trpo"}
+)
+"""Algorithms of other libraries, which are no misspellings of ours."""
+
 _HOME = "gymsolve.extensions"
 EXTENSIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "scaler": (lambda config: config.algo.scales_rewards, f"{_HOME}.scaling:ScalingSetup"),

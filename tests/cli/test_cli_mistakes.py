@@ -199,6 +199,17 @@ ELSEWHERE = [
     (["watch"], "gymsolve record @last"),
     (["tune", "CartPole-v1"], "There is no search for hyperparameters; `gymsolve tune-speed ENV`"),
     (["hpo"], "There is no search for hyperparameters"),
+    (["train", "CartPole-v1", "--optimize"], "There is no search for hyperparameters"),
+    (
+        ["export", "@last"],
+        "There is no export: a run keeps its policies as checkpoints/<steps>/policy.safetensors",
+    ),
+    (["publish"], "Here it is: gymsolve push @last"),
+    (
+        ["train", "CartPole-v1", "--set", "algo.name=sac"],
+        "algo.name: there is no SAC here (from --set). Known: a2c",
+    ),
+    (["train", "CartPole-v1", "--set", "algo=dqn"], "not 'dqn' (from --set). Write algo.name=dqn."),
     (["ls"], "Here it is: gymsolve runs"),
     (["list"], "Here it is: gymsolve runs"),
     (["test", "x"], "gymsolve eval x"),
@@ -215,6 +226,18 @@ def test_words_of_other_tools_are_answered_with_ours(cli, arguments, sentence):
     assert answer.code == 2
     assert sentence in answer.err
     assert len(answer.err.splitlines()) == 1
+
+
+def test_a_recipe_of_ones_own_says_that_it_comes_before_the_bundled_one(cli, place):
+    (place / "recipes").mkdir()
+    text = "env: {id: CartPole-v1}\nvariants:\n  quick:\n    algo: {name: ppo}\n    steps: 64\n"
+    (place / "recipes" / "CartPole-v1.yaml").write_text(text)
+    small = ("--set", "algo.num_steps=8", "--set", "video.enabled=false")
+    assert (
+        "  recipe       recipes/CartPole-v1.yaml, instead of the bundled one\n"
+        in cli("train", "CartPole-v1", *small).out
+    )
+    assert "  recipe  " not in cli("train", "Acrobot-v1", "--steps", "64", *small).out
 
 
 ABSURD = [

@@ -272,6 +272,15 @@ def test_what_an_environment_prints_stays_off_standard_output(walk, shell, place
         assert "from below" in told.err
 
 
+def test_a_mistake_that_many_observations_have_is_told_once(cli, walk):
+    walk(("return self.look(), float(action)", "return self.look() + self.count, float(action)"))
+    answer = cli("check", ENV)
+    assert answer.code == 1
+    (line,) = [line for line in answer.out.splitlines() if "leaves the bounds of its space" in line]
+    assert line.startswith("  the observation leaves the bounds of its space (-1 to 1) with 1")
+    assert " to 9" in line
+
+
 def test_a_changed_working_directory_changes_nothing_here(cli, walk, place, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     walk(("self.count += 1", f"self.count += 1\n        os.chdir({str(elsewhere)!r})"))

@@ -23,7 +23,7 @@ _COMMANDS = {
     "recipes": ("recipes", "envs", "environments", "zoo"),
     "report": ("report", "plot", "plots", "curves", "dashboard"),
     "diagnose": ("diagnose", "why", "explain"),
-    "push": ("push", "upload"),
+    "push": ("push", "upload", "publish", "share"),
     "pull": ("pull", "download"),
     "stop": ("stop", "kill", "abort"),
     "--help": ("help",),
@@ -31,6 +31,11 @@ _COMMANDS = {
 }
 _MEANT = {word: command for command, words in _COMMANDS.items() for word in words}
 _SEARCHES = ("tune", "hpo", "sweep", "optimize", "optimise", "search", "optuna", "hyperopt")
+_EXPORTS = ("export", "convert", "onnx", "to_onnx", "save")
+_EXPORT = (
+    "There is no export: a run keeps its policies as checkpoints/<steps>/policy.safetensors, "
+    "and gymsolve.load_policy(RUN) of Python loads one."
+)
 _SEARCH = (
     "There is no search for hyperparameters; `gymsolve tune-speed ENV` measures which settings are fastest, "
     "and `gymsolve fix RUN` tries the remedy of an alert."
@@ -82,8 +87,10 @@ def translate(arguments: Sequence[str], commands: Sequence[str], *, missing: boo
     """
     given = list(arguments)
     first = given[0] if given else ""
-    if first in _SEARCHES:
+    if any(word.lstrip("-") in _SEARCHES for word in given if word == first or word.startswith("-")):
         return _SEARCH
+    if first in _EXPORTS:
+        return _EXPORT
     command = _MEANT.get(first.lower())
     is_command = command is not None or first in commands
     if not is_command and not first.startswith("-") and not re.search(r"-v\d+", first):

@@ -136,6 +136,7 @@ def _look_closely(config: EnvConfig, masked: bool) -> _Looked:
     offers = _Offers(built.env)
     action, rng = action_spec(built.env.action_space), np.random.default_rng(0)
     problems: list[str] = []
+    complaints: dict[str, _Complaint] = {}
     resets: list[float] = []
     steps: list[float] = []
     try:
@@ -155,9 +156,11 @@ def _look_closely(config: EnvConfig, masked: bool) -> _Looked:
                 steps.append(time.perf_counter() - started)
                 done = bool(terminated or truncated)
                 if not np.isfinite(float(reward)):
-                    problems.append(f"a reward is {reward}")
-            bad = _complaints(obs, env.observation_space, "")
-            problems += [f"{problem}{place_of_method(env, 'step')}" for problem in bad]
+                    _note(complaints, _Complaint(f"a reward is {reward}"))
+            for complaint in _complaints(obs, env.observation_space, ""):
+                _note(complaints, complaint)
+        place = place_of_method(env, "step")
+        problems += [f"{complaint}{place}" for complaint in complaints.values()]
     except EnvFaultError as error:
         problems.append(str(error))
     finally:
@@ -166,7 +169,28 @@ def _look_closely(config: EnvConfig, masked: bool) -> _Looked:
     return problems, (_median(resets), _median(steps)), offers.names()
 
 
-def _complaints(obs: Any, space: Any, name: str) -> list[str]:
+@dataclass(frozen=True)
+class _Complaint:
+    """Something wrong that one observation or many of them have, told once."""
+
+    what: str
+    strays: tuple[float, ...] = ()
+    """The lowest and the highest number outside of the bounds."""
+    fix: str = ""
+
+    def __str__(self) -> str:
+        numbers = " to ".join(dict.fromkeys(f"{stray:g}" for stray in self.strays))
+        return self.what + (f" with {numbers}" if numbers else "") + (f"; {self.fix}" if self.fix else "")
+
+
+def _note(complaints: dict[str, _Complaint], new: _Complaint) -> None:
+    """Add a complaint, or widen the range of the same one before."""
+    before = complaints.get(new.what, new)
+    strays = (*before.strays, *new.strays)
+    complaints[new.what] = replace(new, strays=(min(strays), max(strays)) if strays else ())
+
+
+def _complaints(obs: Any, space: Any, name: str) -> list[_Complaint]:
     """Where an observation differs from its space in dtype, bounds or sanity."""
     if isinstance(space, spaces.Dict):
         return [
@@ -185,13 +209,14 @@ def _complaints(obs: Any, space: Any, name: str) -> list[str]:
     complaints = []
     if values.dtype != space.dtype:
         fix = f"return np.asarray(…, dtype=np.{space.dtype})"
-        complaints.append(f"{label} is {values.dtype}, its space says {space.dtype}; {fix}")
+        complaints.append(_Complaint(f"{label} is {values.dtype}, its space says {space.dtype}", fix=fix))
     if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
-        complaints.append(f"{label} contains NaN or infinity")
+        complaints.append(_Complaint(f"{label} contains NaN or infinity"))
     elif ((values < space.low) | (values > space.high)).any():
-        stray = values[(values < space.low) | (values > space.high)].flat[0]
+        strays = values[(values < space.low) | (values > space.high)]
         ends = f"{space.low.min():g} to {space.high.max():g}"
-        complaints.append(f"{label} leaves the bounds of its space ({ends}) with {stray:g}; {BOUNDS_FIX}")
+        what = f"{label} leaves the bounds of its space ({ends})"
+        complaints.append(_Complaint(what, (float(strays.min()), float(strays.max())), BOUNDS_FIX))
     return complaints
 
 

@@ -28,12 +28,8 @@ from typing import Any
 from gymsolve.errors import ConfigError, UnknownEnvError, did_you_mean
 from gymsolve.recipes.index import ZOO, indexed
 from gymsolve.recipes.yaml_reading import parse_yaml, read_text
-from gymsolve.registry import ALGORITHMS
+from gymsolve.registry import ALGORITHMS, FOREIGN_ALGORITHMS
 
-_FOREIGN = re.compile(
-    "acer|acktr|ars|c51|ddpg|ddqn|dreamer|her|impala|muzero|ppo_lstm|qrdqn|rainbow|sac|td3|tqc|trpo"
-)
-"""Algorithms of other libraries."""
 _LONGEST_WORD = 60
 """Longer words of a query are cut: comparing takes time by the square of the length."""
 TRAINED = "trained here"
@@ -134,7 +130,7 @@ def no_variant(base: str, variant: str, variants: Sequence[str]) -> UnknownEnvEr
     """The error about an unknown variant; an algorithm of other libraries is no misspelling."""
     listed = f"It has: {', '.join(variants)}."
     hint = " ".join(filter(None, [did_you_mean(variant, variants), listed]))
-    if _FOREIGN.fullmatch(variant.lower()):
+    if variant.lower() in FOREIGN_ALGORITHMS:
         others = f"{listed} Try: gymsolve train {base}:{variants[0]}"
         hint = f"{variant.upper()} is not among the algorithms here. {others}"
     return UnknownEnvError(f"{base} has no variant {variant!r}.", hint=hint)

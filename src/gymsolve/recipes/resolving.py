@@ -7,6 +7,7 @@ from typing import Any
 
 from gymsolve.errors import ConfigError
 from gymsolve.recipes.files import Layer, find_recipe, no_variant, read_family, split_name
+from gymsolve.recipes.index import ZOO
 from gymsolve.recipes.layers import Flagged, merge_layers
 from gymsolve.recipes.schema import ALGORITHM_MODELS, MEASURED, flatten, without_autos
 from gymsolve.recipes.validation import find_problems, raise_problems
@@ -28,6 +29,8 @@ class Resolved:
     """Dotted path → `default`, `family …`, `recipe`, `variant`, `derived`, `--set` or a flag."""
     automatic: tuple[str, ...] = ()
     """Paths that are `auto`: `config` has a number in their place that is still to be measured."""
+    own_file: Path | None = None
+    """The user's own file, where one decides and not a recipe that comes with gymsolve."""
 
     def to_json(self) -> dict[str, Any]:
         config = self.config.model_dump(mode="json")
@@ -47,9 +50,10 @@ def resolve(
     if derived is None:
         recipe = find_recipe(name)
         full_name, layers = recipe.name, list(recipe.layers)
+        own_file = None if recipe.path.parent == ZOO else recipe.path
     else:
         layers = _derived_layers(name, (derived,) if isinstance(derived, Mapping) else derived)
-        full_name = ""
+        full_name, own_file = "", None
     given = _parsed(overrides)
     asked = [path for path in MEASURED if given.get(path) == "auto"]
     # Below an `auto` of the user, the recipe's own value still says how large a rollout should be.
@@ -62,7 +66,7 @@ def resolve(
     if not full_name:
         base, variant = split_name(name)
         full_name = f"{base}:{variant or config.algo.name}"
-    return Resolved(full_name, config, provenance, automatic)
+    return Resolved(full_name, config, provenance, automatic, own_file)
 
 
 def apply_overrides(

@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from gymsolve.errors import ConfigError, did_you_mean
 from gymsolve.recipes.schema import ALGORITHM_MODELS, MEASURED, key_order, leaf_paths, without_autos
+from gymsolve.registry import FOREIGN_ALGORITHMS
 from gymsolve.settings.config import TrainConfig
 from gymsolve.settings.schedules import Schedule, parse_amount
 
@@ -135,7 +136,8 @@ def _explain(item: ErrorDetails, algorithm: Any) -> Problem:
     family = kind.split("_")[0]
     if family in _TYPES and not kind.endswith(("_too_long", "_too_short")):
         also = " or auto" if path in MEASURED else ""
-        return Problem(path, f"should be {_TYPES[family]}{also}, not {_shown(value)}.")
+        hint = f"Write algo.name={value}." if path == "algo" and isinstance(value, str) else None
+        return Problem(path, f"should be {_TYPES[family]}{also}, not {_shown(value)}.", hint)
     return Problem(path, f"{_should(item['msg'])}, not {_shown(value)}.")
 
 
@@ -184,6 +186,8 @@ def _wrong_algorithm(algorithm: Any) -> Problem:
     listed = f"Known: {', '.join(sorted(ALGORITHM_MODELS))}."
     if algorithm is None:
         return Problem("algo.name", "is required.", listed)
+    if str(algorithm).lower() in FOREIGN_ALGORITHMS:
+        return Problem("algo.name", f"there is no {str(algorithm).upper()} here.", listed)
     hint = did_you_mean(str(algorithm), ALGORITHM_MODELS) or listed
     return Problem("algo.name", f"unknown algorithm {algorithm!r}.", hint)
 

@@ -43,7 +43,7 @@ def _print_facts(facts: dict[str, Any], plan: Plan, next_command: str) -> None:
     say("\n".join(plan_lines(plan)[1:]))
     say(f"  start with: {next_command}")
     if not facts["problems"]:
-        heading("No problems found.")
+        heading("No mistakes found; see the cautions above." if facts["cautions"] else "No problems found.")
     print_lines("Problems", facts["problems"])
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gymsolve.cli.printing.output import say
 from gymsolve.recipes import flatten, validate
+from gymsolve.recipes.files import is_bundled
 from gymsolve.text import UNITS, count, plural, setting
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ def plan_lines(plan: "Plan", start_from: str | None = None) -> list[str]:
     """The summary as text."""
     config, resolved = plan.config, plan.resolved
     lines = [resolved.name + (f"  {config.description}" if config.description else "")]
+    if resolved.own_file is not None:
+        instead = ", instead of the bundled one" if is_bundled(resolved.name) else ""
+        lines.append(f"  {'recipe':<12} {resolved.own_file}{instead}")
     lines += [f"  {name:<12} {text}" for name, text in _summary(config, plan.threshold)]
     if start_from is not None:
         lines.append(f"  {'weights':<12} of {start_from}")
