@@ -72,6 +72,11 @@ def test_what_changes_is_seen_and_what_is_deleted_is_gone(folder: Path) -> None:
     Run(one).append_event("alert_cleared", **event | {"id": "c"})
     (after,) = table.look("ppo-0002").rows
     assert [alert["title"] for alert in after.alerts] == ["second", "<b>first</b>"]
+    Run(one).append_event("alert", **event | {"id": "d", "title": "third", "because": "b"})
+    assert table.look("ppo-0002").rows[0].alerts == after.alerts  # it follows from the second
+    Run(one).append_event("alert_cleared", **event | {"id": "b"})
+    titles = [alert["title"] for alert in table.look("ppo-0002").rows[0].alerts]
+    assert titles == ["<b>first</b>", "second; its consequences remain"]
     change(one, status="running", host="elsewhere")
     assert table.look("ppo-0002").rows[0].status == "running"
     assert table.look("ppo-0002").running == 1

@@ -230,6 +230,23 @@ class RunView:
                 active[name] = {"id": name, "severity": severity, "title": str(event.get("title") or name)}
         return sorted(active.values(), key=lambda alert: _SEVERITIES.index(alert["severity"]))
 
+    @cached_property
+    def alert_causes(self) -> list[dict[str, str]]:
+        """Root causes of active alerts, the gravest first; one that is over stands for what follows from it."""
+        fired = {
+            str(event["id"]): event for event in self.events if event["kind"] == "alert" and event.get("id")
+        }
+        active = {alert["id"]: alert for alert in self.active_alerts}
+        causes: dict[str, dict[str, str]] = {}
+        for name, alert in active.items():
+            root = str(fired[name].get("because") or name)
+            if root in active or root not in fired:
+                causes[root] = active.get(root, alert)
+            else:
+                title = f"{fired[root].get('title') or root}; its consequences remain"
+                causes[root] = {"id": root, "severity": alert["severity"], "title": title}
+        return sorted(causes.values(), key=lambda alert: _SEVERITIES.index(alert["severity"]))
+
 
 def restore_nan(row: Mapping[str, Any]) -> Row:
     """A record with NaN where its file has null: the number was not finite when it was measured."""

@@ -130,7 +130,7 @@ class RunsTable:
     def _read(self, run: Run, summary: RunSummary) -> RunRow:
         view = RunView(run)
         try:
-            threshold, host, alerts = view.threshold, str(view.info["host"]), view.active_alerts
+            threshold, host, alerts = view.threshold, str(view.info["host"]), view.alert_causes
             rows = sample_records(run.path / "metrics.jsonl", _POINTS, is_metrics)
         except GymsolveError:  # a damaged run is a row too; its summary says what is wrong
             threshold, host, rows, alerts = None, "", [], []
