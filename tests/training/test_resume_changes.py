@@ -73,6 +73,17 @@ def test_a_run_started_from_another_begins_at_its_performance():
     assert start["eval/mean_reward"] == pytest.approx(reached, rel=0.1)
 
 
+def test_a_target_network_starts_from_the_weights_of_the_other_run_too():
+    settings = {"steps": 1500, "eval.every": 1000, "eval.episodes": 1, "net.normalize_obs": "running"}
+    first = gymsolve.train("CartPole-v1:dqn", settings).run
+    second = gymsolve.train("CartPole-v1:dqn", settings | {"steps": 32}, start_from=first.id).run
+    begun = load_checkpoint(second, "0")
+    learned = set(begun.policy) - {"epsilon"}  # set before every rollout
+    assert {name for name in learned if "obs_mean" in name or "q_head" in name}
+    for name in learned:
+        np.testing.assert_array_equal(begun.trainer[f"target/{name}"], begun.policy[name], err_msg=name)
+
+
 def test_a_running_run_cannot_be_resumed_by_somebody_else():
     run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 1000}).run
     run.claim(command=["test"])

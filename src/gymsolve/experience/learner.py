@@ -105,6 +105,11 @@ class Learner(Part):
         """Further owners of state, such as target networks or a replay buffer, by name in checkpoints."""
         return {}
 
+    def start_from(self, arrays: dict[str, Array]) -> list[str]:
+        """Begin with the weights of another run; says in sentences what did not fit."""
+        misfits: list[str] = self.policy.load_arrays(arrays)
+        return misfits
+
     def prepare(self, progress: Progress) -> None:
         """Called before each rollout: set parameters of acting, such as ε."""
         return

@@ -64,7 +64,7 @@ def start_run(
         if source is not None:
             origin, saved = source
             parent = {"run": origin.id, "checkpoint": saved.name}
-            notes += [f"not taken over: {misfit}" for misfit in trainer.policy.load_arrays(saved.policy)]
+            notes += [f"not taken over: {misfit}" for misfit in trainer.learner.start_from(saved.policy)]
         measured = {"threads": trainer.engine.measured} if trainer.engine.measured else {}
         run = create_run(
             plan.home / runs_folder(runs_dir),
