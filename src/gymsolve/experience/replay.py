@@ -60,6 +60,13 @@ class ReplayBuffer(Part):
             rows[bad] = self._place(rng.integers(0, filled, len(bad)))
         return rows
 
+    def spread(self, count: int) -> Array:
+        """Positions of at most `count` (two or more) steps, evenly spread among the valid ones by age."""
+        ring = self._require_ring()
+        rows = self._place(np.arange((ring.added - ring.oldest) * ring.num_envs))
+        rows = rows[ring.columns["valid"].reshape(-1)[rows]]
+        return rows[np.unique(np.linspace(0, len(rows) - 1, count).astype(np.int64))]
+
     def _place(self, numbers: Array) -> Array:
         """The positions in the ring of rows counted from the oldest one."""
         ring = self._require_ring()

@@ -81,9 +81,7 @@ def _tiny_steps(history: History, context: Context, active: bool) -> Evidence | 
 
 
 def _waits(history: History, context: Context) -> bool:
-    """It learns from an archive alone that has nothing to teach yet, or from a buffer that is filling up."""
-    if context.setting("algo.learning_starts") is not None and not history.last("train/gradient_steps"):
-        return True
+    """It learns from an archive alone that has nothing to teach yet."""
     return context.setting("explore.archive.rollouts") in (False, "found") and is_finding(history, context)
 
 
