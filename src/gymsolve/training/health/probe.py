@@ -1,9 +1,10 @@
 """The probe: early observations with which the policy is measured again and again.
 
 They are those of the first rollout, or of a replay buffer: rollouts that go there are short, so the first
-shows little more than the starts of episodes. They stay the same for the whole run, and checkpoints keep them, so that changes are the network's doing. A
-policy with memory gets the first steps of whole episodes: what it remembers of them is computed anew for each
-measure, since memory from other weights would say nothing about these.
+shows little more than the starts of episodes. They stay the same for the whole run, and checkpoints keep
+them, so that changes are the network's doing. A policy with memory gets the first steps of whole episodes:
+what it remembers of them is computed anew for each measure, since memory from other weights would say
+nothing about these.
 """
 
 from typing import Any
