@@ -13,13 +13,13 @@ from gymsolve.jobs.queue import STOPPED
 from gymsolve.jobs.request import RunRequest, spell_settings
 from gymsolve.jobs.seeds import SeedsVerdict, judge_seeds, plan_group
 from gymsolve.recipes import Overrides
-from gymsolve.runs.refs import find_run
+from gymsolve.runs.refs import find_run, fix_ref
 from gymsolve.runs.run import Run
 from gymsolve.settings.config import Role
 from gymsolve.training.evaluation.evaluate import EvalResult
 from gymsolve.training.observer import Observer
 from gymsolve.training.outcome import Outcome
-from gymsolve.training.planning.plan import plan_run, with_seed
+from gymsolve.training.planning.plan import fix_recordings, plan_run, with_seed
 from gymsolve.training.session import resume_run, start_run
 
 __all__ = [
@@ -86,7 +86,8 @@ def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
     names = None if track is None else ",".join(track)
     settings = spell_settings(overrides)
     request = RunRequest("train", env, settings, seeds=seeds, steps=steps, start_from=start_from, track=names)
-    plan = plan_run(env, _with(overrides, seed=seed, steps=steps, track=track))
+    start_from = None if start_from is None else fix_ref(start_from, runs_dir)
+    plan = fix_recordings(plan_run(env, _with(overrides, seed=seed, steps=steps, track=track)), runs_dir)
     group = plan_group(plan, request, runs_dir)
     began, reason = time.monotonic(), None
     begin = partial(start_run, start_from=start_from, runs_dir=runs_dir, observer=observer, group=group.id)
