@@ -84,6 +84,23 @@ def test_a_target_network_starts_from_the_weights_of_the_other_run_too():
         np.testing.assert_array_equal(begun.trainer[f"target/{name}"], begun.policy[name], err_msg=name)
 
 
+@pytest.mark.parametrize(("copies", "waits"), [(8, False), (3, True)])
+def test_a_replay_buffer_of_other_copies_is_filled_before_it_is_learned_from(copies, waits):
+    settings = {"steps": 1600, "eval.every": 10_000, "eval.episodes": 1, "algo.learning_starts": 600}
+    run = gymsolve.train("CartPole-v1:dqn", settings).run
+    gymsolve.resume(run, {"env.num_envs": copies}, steps=2600)
+    notes = [e["text"] for e in run.read_events().rows if e["kind"] == "note"]
+    assert any("the replay buffer starts empty" in note for note in notes) is waits
+    stepped = [
+        row["train/gradient_steps"]
+        for row in run.read_metrics().rows
+        if 1700 < row["env_steps"] <= 2150 and "train/gradient_steps" in row
+    ]
+    assert len(stepped) > 5
+    assert any(stepped) is not waits
+    assert any(row.get("train/gradient_steps") for row in run.read_metrics().rows if row["env_steps"] > 2300)
+
+
 def test_a_running_run_cannot_be_resumed_by_somebody_else():
     run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 1000}).run
     run.claim(command=["test"])
