@@ -64,6 +64,7 @@ class DQN(ActionValueLearner):
     """Q-learning from a replay buffer."""
 
     keeps_ends = True
+    replay: ReplayBuffer
 
     def __init__(self, config: DQNConfig, policy: QPolicy, auxiliaries: Sequence[Auxiliary] = ()) -> None:
         super().__init__(config, policy, auxiliaries)

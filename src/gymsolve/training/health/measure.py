@@ -157,7 +157,7 @@ def _changes(trainer: Trainer, before: Before, memory: Array | None) -> dict[str
 
 
 def _hidden_layers(trainer: Trainer, memory: Array | None) -> dict[str, float]:
-    """What the hidden layers make of the probe."""
+    """Measures of the hidden layers on the probe."""
     policy, probe = trainer.policy, trainer.probe
     hidden = policy.hidden(probe.obs, memory)
     measures = {"train/dormant_share": dormant_share(hidden)}
