@@ -11,6 +11,7 @@ from gymsolve.errors import ConfigError
 from gymsolve.extensions.imitation.demonstrations import load_demonstrations
 from gymsolve.runs.episodes import RecordedEpisode
 from gymsolve.runs.refs import find_run
+from gymsolve.settings.schedules import Progress
 from gymsolve.training.build import build_trainer
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
@@ -199,3 +200,7 @@ def test_the_setting_may_be_written_short():
     config = plan_run("CartPole-v1:ppo", {"imitate": "a.npz,b.npz"}).config
     assert config.imitate.episodes == ("a.npz", "b.npz")
     assert json.loads(config.model_dump_json())["imitate"]["rollouts"] is True
+    for short in ("a.npz", ["a.npz"]):
+        config = plan_run("CartPole-v1:ppo", {"imitate": short, "imitate.coef": 0.5}).config
+        assert config.imitate.episodes == ("a.npz",)
+        assert config.imitate.coef.at(Progress(0, 1)) == 0.5
