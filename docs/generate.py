@@ -82,8 +82,9 @@ A record is one line. Training records come after every update at first, then fa
 than 16 updates apart: `train/…` is the mean over the updates since the record before, everything else the
 newest value. Some fifty of them also hold what takes time to measure (all of *What was collected*, gradients
 by part, steps of the weights, dormant units, rank and churn); `time/diagnose_share` says what that costs.
-Dormant units, rank and churn are measured on up to 128 observations of the first rollout (32 pictures), which
-checkpoints keep.
+Dormant units, rank and churn are measured on up to 128 observations (32 pictures) of the first rollout, or
+of the first steps in a replay buffer, which checkpoints keep. An update without a gradient step reports no
+step, churn or gradient.
 Evaluation records are separate lines, under the step whose weights were judged. A value that was NaN or
 infinite is stored as `null`. The *for* column says which algorithms emit a metric; *evaluation* marks
 evaluation records, *both* is in every record. An asterisk means: only under the condition given. A value

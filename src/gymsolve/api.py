@@ -17,13 +17,13 @@ from gymsolve.jobs.seeds import SeedsVerdict, judge_seeds, plan_group
 from gymsolve.recipes import Overrides
 from gymsolve.recipes.schema import leaf_paths
 from gymsolve.recipes.validation import OTHER_NAMES
-from gymsolve.runs.refs import find_run
+from gymsolve.runs.refs import find_run, fix_ref
 from gymsolve.runs.run import Run
 from gymsolve.settings.config import Role
 from gymsolve.training.evaluation.evaluate import EvalResult
 from gymsolve.training.observer import Observer
 from gymsolve.training.outcome import Outcome
-from gymsolve.training.planning.plan import Plan, plan_run, with_seed
+from gymsolve.training.planning.plan import Plan, fix_recordings, plan_run, with_seed
 from gymsolve.training.session import resume_run, start_run
 
 __all__ = [
@@ -97,11 +97,10 @@ def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
     names = None if track is None else ",".join(track)
     name, own = name_env(env)
     chosen = _with(overrides, **own)
-    settings = spell_settings(chosen)
-    request = RunRequest(
-        "train", name, settings, seeds=seeds, steps=steps, start_from=start_from, track=names
-    )
-    plan = _plan(name, _with(chosen, seed=seed, steps=steps, track=track))
+    words = spell_settings(chosen)
+    request = RunRequest("train", name, words, seeds=seeds, steps=steps, start_from=start_from, track=names)
+    start_from = None if start_from is None else fix_ref(start_from, runs_dir)
+    plan = fix_recordings(_plan(name, _with(chosen, seed=seed, steps=steps, track=track)), runs_dir)
     group = plan_group(plan, request, runs_dir)
     began, reason = time.monotonic(), None
     begin = partial(start_run, start_from=start_from, runs_dir=runs_dir, observer=observer, group=group.id)

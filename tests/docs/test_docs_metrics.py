@@ -142,7 +142,8 @@ def emitted(
     if env.startswith("DocsDial"):
         settings["net.memory.cell"] = "gru"
     if algo == "dqn":
-        settings |= {"algo.learning_starts": 0}
+        # Some measures wait for many steps in the buffer, or for a full one.
+        settings |= {"algo.learning_starts": 0, "algo.buffer_size": 128}
     if algo == "ppo":
         settings |= {"algo.clip_value": 0.2, "algo.target_kl": 0.5}
     run = gymsolve.train(f"{env}:{algo}", settings, steps=256, runs_dir=folder, observer=observer).run

@@ -327,6 +327,17 @@ def test_a_process_that_is_gone_without_a_word_is_what_ended_the_run(tmp_path):
     assert verdict(facts).startswith("It crashed: the process ended without a word.")
 
 
+def test_a_run_that_learns_action_values_has_curves_of_them_and_of_random_actions(tmp_path):
+    columns = {"train/q_mean": 4.0, "train/td_error": 0.1, "hyper/epsilon": lambda i: max(0.1, 1 - i / 50)}
+    (figures,) = learning_curves(facts_of(tmp_path, story(columns))).blocks
+    titles = [figure.title for figure in figures.charts]
+    assert {"Action values", "TD error", "Random actions"} <= set(titles)
+    (random,) = [figure for figure in figures.charts if figure.title == "Random actions"]
+    assert random.limits == (0.0, 1.0)
+    (bare,) = learning_curves(facts_of(tmp_path, story())).blocks
+    assert not {"Action values", "TD error", "Random actions"} & {figure.title for figure in bare.charts}
+
+
 def test_metrics_that_a_run_lacks_leave_no_empty_chart(tmp_path):
     bare = [{"env_steps": 10 * n, "rollout/ep_rew_mean": float(n)} for n in range(5)]
     (figures,) = learning_curves(facts_of(tmp_path, bare)).blocks

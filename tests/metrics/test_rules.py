@@ -229,6 +229,33 @@ def test_nothing_fires_in_a_healthy_run(context):
     assert missing == [], "the healthy run measures everything, so that every rule is looked at"
 
 
+REPLAYED, PARALLEL = {"algo": {"name": "dqn"}}, {"algo": {"name": "pqn"}}
+
+
+@pytest.mark.parametrize("settings", [REPLAYED, PARALLEL], ids=str)
+def test_features_of_action_values_may_be_alike(settings):
+    """They share the value of the state: a solved Acrobot had a rank of 1.0 from its tenth thousand on."""
+    alike = {"train/feature_rank": jump(30.0, 1.0), **FLAT}
+    assert "rank_collapse" in fired(alike, make_context())
+    assert "rank_collapse" not in fired(alike, make_context(**settings))
+
+
+@pytest.mark.parametrize("churn", [0.0, jump(0.02, 1.0)])
+def test_a_few_gradient_steps_from_a_replay_buffer_may_change_all_choices_or_none(churn):
+    """In the same Acrobot, single updates changed 0 or 100 % of them."""
+    columns = {"train/churn": churn, **FLAT}
+    assert {"churn_dead", "churn_jump"} & fired(columns, make_context(**PARALLEL))
+    assert not {"churn_dead", "churn_jump"} & fired(columns, make_context(**REPLAYED))
+
+
+@pytest.mark.parametrize("settings", [REPLAYED, PARALLEL], ids=str)
+def test_a_gap_between_random_and_best_actions_is_not_closed_by_evaluating_random_ones(settings):
+    tracker = AlertTracker(make_context(**settings), story({"eval/mean_reward": 20.0}))
+    (gap,) = [alert for alert in tracker.alerts() if alert.id == "eval_gap"]
+    assert gap.changes == ()
+    assert "algo.epsilon" in gap.instead
+
+
 def test_an_archive_that_grows_or_leads_somewhere_is_no_finding():
     stuck = {"archive/cells": 100.0}
     assert "archive_stalled" not in fired(stuck, make_context(**ARCHIVING))  # while the return rises

@@ -70,6 +70,24 @@ def test_one_command_trains_seeds_gives_one_verdict_and_a_group(capsys):
     assert (here.mean, here.iqm, here.seeds) == (told["mean"], told["iqm"], (4, 5, 6))
 
 
+@pytest.mark.parametrize("ref", ["@last", "@last@256", "Bandit"])
+def test_all_seeds_begin_with_the_weights_of_the_same_run(ref, capsys):
+    """Each seed is a newer run than the one before, and of the same name."""
+    origin = gymsolve.train("Bandit-v0", QUICK, steps=256).run
+    command = ["train", "Bandit-v0", "--seeds", "2", "--from", ref, "--steps", "256", *WORDS, "--json"]
+    assert main(command) == 0
+    begun = [row["run"] for row in json.loads(capsys.readouterr().out)["runs"]]
+    assert [find_run(run).info()["parent"]["run"] for run in begun] == [origin.id] * 2
+
+
+@pytest.mark.parametrize("ref", ["@last", "Bandit"])
+def test_all_seeds_of_this_process_begin_with_the_weights_of_the_same_run(ref, tmp_path):
+    origin = gymsolve.train("Bandit-v0", QUICK, steps=256, runs_dir=tmp_path).run
+    verdict = gymsolve.train_seeds("Bandit-v0", QUICK, seeds=2, steps=256, start_from=ref, runs_dir=tmp_path)
+    parents = [find_run(each.run, tmp_path).info()["parent"]["run"] for each in verdict.runs]
+    assert parents == [origin.id] * 2
+
+
 def test_ctrl_c_stops_all_and_resume_goes_on(place, capsys):
     command = [sys.executable, "-m", "gymsolve", "train", "Bandit-v0", "--seeds", "3", *ENDLESS]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -279,3 +279,40 @@ def test_histograms_of_gradients_are_in_some_records_and_in_the_report(engine, t
     log = EventAccumulator(str(run.path / "tensorboard"), size_guidance={"histograms": 0}).Reload()
     bars = log.Histograms("gradient/policy_histogram")
     assert [one.step for one in bars] == [row["env_steps"] for row in measured]
+
+
+REPLAYED = {"env.num_envs": 4, "algo.num_steps": 4, "algo.buffer_size": 5000, "algo.learning_starts": 1200}
+
+
+def test_a_learner_from_a_replay_buffer_is_measured_on_steps_from_all_of_its_episodes():
+    trainer = build_trainer(plan_run("CartPole-v1:dqn", SMALL | REPLAYED).config)
+    try:
+        while not trainer.probe.obs:
+            rollout = collect(trainer, Silent())
+            metrics = learn(trainer, rollout)
+            trainer.counters.env_steps += rollout.env_steps
+            assert metrics.get("train/dormant_share") is None or trainer.probe.obs
+        assert trainer.probe.obs["obs"].shape == (128, 4)
+        assert len(trainer.learner.replay) >= 1024
+        tilted = np.abs(trainer.probe.obs["obs"][:, 2])
+        assert (tilted > 0.1).mean() > 0.2  # the first rollout has poles that stand upright, below 0.1
+    finally:
+        trainer.envs.close()
+
+
+def test_a_buffer_smaller_than_the_probe_wants_serves_once_it_is_full():
+    settings = SMALL | REPLAYED | {"algo.buffer_size": 64, "algo.learning_starts": 0}
+    rows = gymsolve.train("CartPole-v1:dqn", settings, steps=600).run.read_metrics().rows
+    assert measured(rows)[0]["env_steps"] < 200
+
+
+def test_an_update_without_a_gradient_step_reports_no_change_of_the_network():
+    rows = trained("CartPole-v1:dqn", REPLAYED, steps=3000)
+    waiting = [row for row in rows if row.get("train/gradient_steps") == 0.0]
+    learned = [row for row in rows if row.get("train/gradient_steps", 0.0) > 0.0]
+    assert len(waiting) > 5
+    assert measured(learned)
+    for row in waiting:
+        changes = [name for name in row if name.startswith(("gradient/", "train/step_", "train/grad"))]
+        assert changes == ["train/gradient_steps"]
+        assert "train/churn" not in row

@@ -73,6 +73,34 @@ def test_a_run_started_from_another_begins_at_its_performance():
     assert start["eval/mean_reward"] == pytest.approx(reached, rel=0.1)
 
 
+def test_a_target_network_starts_from_the_weights_of_the_other_run_too():
+    settings = {"steps": 1500, "eval.every": 1000, "eval.episodes": 1, "net.normalize_obs": "running"}
+    first = gymsolve.train("CartPole-v1:dqn", settings).run
+    second = gymsolve.train("CartPole-v1:dqn", settings | {"steps": 32}, start_from=first.id).run
+    begun = load_checkpoint(second, "0")
+    learned = set(begun.policy) - {"epsilon"}  # set before every rollout
+    assert {name for name in learned if "obs_mean" in name or "q_head" in name}
+    for name in learned:
+        np.testing.assert_array_equal(begun.trainer[f"target/{name}"], begun.policy[name], err_msg=name)
+
+
+@pytest.mark.parametrize(("copies", "waits"), [(8, False), (3, True)])
+def test_a_replay_buffer_of_other_copies_is_filled_before_it_is_learned_from(copies, waits):
+    settings = {"steps": 1600, "eval.every": 10_000, "eval.episodes": 1, "algo.learning_starts": 600}
+    run = gymsolve.train("CartPole-v1:dqn", settings).run
+    gymsolve.resume(run, {"env.num_envs": copies}, steps=2600)
+    notes = [e["text"] for e in run.read_events().rows if e["kind"] == "note"]
+    assert any("the replay buffer starts empty" in note for note in notes) is waits
+    stepped = [
+        row["train/gradient_steps"]
+        for row in run.read_metrics().rows
+        if 1700 < row["env_steps"] <= 2150 and "train/gradient_steps" in row
+    ]
+    assert len(stepped) > 5
+    assert any(stepped) is not waits
+    assert any(row.get("train/gradient_steps") for row in run.read_metrics().rows if row["env_steps"] > 2300)
+
+
 def test_a_running_run_cannot_be_resumed_by_somebody_else():
     run = gymsolve.train("CartPole-v1", BUDGET | {"steps": 1000}).run
     run.claim(command=["test"])

@@ -64,6 +64,7 @@ class DQN(ActionValueLearner):
     """Q-learning from a replay buffer."""
 
     keeps_ends = True
+    replay: ReplayBuffer
 
     def __init__(self, config: DQNConfig, policy: QPolicy, auxiliaries: Sequence[Auxiliary] = ()) -> None:
         super().__init__(config, policy, auxiliaries)
@@ -78,6 +79,11 @@ class DQN(ActionValueLearner):
     @property
     def parts(self) -> Mapping[str, Part]:
         return {"target": self.target, "replay": self.replay}
+
+    def start_from(self, arrays: dict[str, Array]) -> list[str]:
+        misfits = super().start_from(arrays)
+        self.target.follow(self.policy, 1.0)  # or the first targets would be those of random weights
+        return misfits
 
     def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
         """Store the rollout, and take the gradient steps that are due."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from gymsolve.experience.agent import Actor, Considered
 from gymsolve.experience.credit import Credit
+from gymsolve.experience.replay import ReplayBuffer
 from gymsolve.experience.rollout import Rollout
 from gymsolve.parts import Part
 from gymsolve.settings.schedules import Progress
@@ -87,6 +88,8 @@ class Learner(Part):
     """The only optimizer, unless `optimizers` says otherwise."""
     newest: Credit | None = None
     """The credit of the newest update; None where there was none."""
+    replay: ReplayBuffer | None = None
+    """The steps that it learns from; None if it learns from the newest rollout."""
     keeps_ends = False
     """True if it learns from successors, so that rollouts must keep the last observations of episodes."""
 
@@ -104,6 +107,11 @@ class Learner(Part):
     def parts(self) -> Mapping[str, Part]:
         """Further owners of state, such as target networks or a replay buffer, by name in checkpoints."""
         return {}
+
+    def start_from(self, arrays: dict[str, Array]) -> list[str]:
+        """Begin with the weights of another run; says in sentences what did not fit."""
+        misfits: list[str] = self.policy.load_arrays(arrays)
+        return misfits
 
     def prepare(self, progress: Progress) -> None:
         """Called before each rollout: set parameters of acting, such as ε."""

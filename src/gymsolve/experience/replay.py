@@ -25,7 +25,7 @@ class ReplayBuffer(Part):
     def __init__(self, spec: EnvSpec, size: int, name: str = "replay") -> None:
         self._spec, self._size, self.name = spec, size, name
         self.transitions = 0
-        """Valid steps that were added over the whole run."""
+        """Valid steps that were added since the buffer was empty."""
         self.ring: Ring | None = None
         self._segments: list[str] = []
         """Names of the files of this state, oldest first."""
@@ -43,6 +43,7 @@ class ReplayBuffer(Part):
                     stacks[key] = stored.numbers.shape[2] if isinstance(stored, Frames) else 1
             first = 0 if self.ring is None else self.ring.added
             self.ring, self._segments = self._make_ring(rollout.num_envs, stacks, first), []
+            self.transitions = 0
         assert rollout.vec_steps <= self.ring.capacity, "a rollout must fit into the buffer"
         self.ring.add(rollout)
         self.transitions += rollout.env_steps
@@ -59,6 +60,13 @@ class ReplayBuffer(Part):
         while len(bad := np.flatnonzero(~valid[rows])):
             rows[bad] = self._place(rng.integers(0, filled, len(bad)))
         return rows
+
+    def spread(self, count: int) -> Array:
+        """Positions of at most `count` (two or more) steps, evenly spread among the valid ones by age."""
+        ring = self._require_ring()
+        rows = self._place(np.arange((ring.added - ring.oldest) * ring.num_envs))
+        rows = rows[ring.columns["valid"].reshape(-1)[rows]]
+        return rows[np.unique(np.linspace(0, len(rows) - 1, count).astype(np.int64))]
 
     def _place(self, numbers: Array) -> Array:
         """The positions in the ring of rows counted from the oldest one."""

@@ -19,7 +19,7 @@ from gymsolve.jobs.queue import STOPPED, has_ended, jobs_under_way
 from gymsolve.jobs.request import RunRequest, spell_settings
 from gymsolve.recipes import parse_overrides
 from gymsolve.runs.groups import Group, create_group
-from gymsolve.runs.refs import best_reward, needed_reward
+from gymsolve.runs.refs import best_reward, fix_ref, needed_reward
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import are_trusted_words, trust_words
 from gymsolve.view.report.seeds import interquartile_mean
@@ -87,15 +87,22 @@ class SeedsVerdict(Answer):
 
 
 def plan_group(plan: "Plan", request: RunRequest, runs_dir: Path | str | None = None) -> Group:
-    """Store a group of seeds; values that were measured for the plan hold for all of them."""
+    """Store a group of seeds; values that were measured for the plan hold for all of them.
+
+    So does the run that they begin with: by `@last`, a seed would find the one before it.
+    """
     first, seeds = plan.config.seed, request.seeds or 1
     chosen = {path: value for path, value in parse_overrides(request.overrides).items() if path != "seed"}
     measured = [path for path, source in plan.resolved.provenance.items() if source.startswith("auto:")]
     stored = plan.config.model_dump(mode="json")
     chosen |= {path: _lookup(stored, path) for path in measured}
+    if plan.config.imitate is not None:
+        chosen = {path: value for path, value in chosen.items() if path.partition(".")[0] != "imitate"}
+        chosen["imitate"] = stored["imitate"]
     if plan.config.threads == 0 and jobs_at_once(1, seeds) > 1:
         chosen["threads"] = 1  # the others have the other cores
-    each = replace(request, overrides=spell_settings(chosen), seed=None, seeds=None)
+    start_from = None if request.start_from is None else fix_ref(request.start_from, runs_dir)
+    each = replace(request, overrides=spell_settings(chosen), seed=None, seeds=None, start_from=start_from)
     return create_group(
         runs_dir, name=plan.resolved.name, seeds=range(first, first + seeds), words=each.words()[1:]
     )

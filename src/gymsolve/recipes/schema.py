@@ -49,13 +49,15 @@ SHORTHAND = {("explore",): "bonus", ("net", "memory"): "cell"}
 
 
 def spelled_out(path: Path, value: Any) -> Any:
-    """`explore: rnd` as the mapping that it is short for; lists of tasks by name."""
+    """`explore: rnd` and `imitate: RUN` as the mappings that they are short for; lists of tasks by name."""
     if path == TASKS:
         return name_tasks(value)
     if path == ("curriculum",) and isinstance(value, list | tuple):
         return {"stages": value}
     if path == ("explore",) and value == GO_EXPLORE:
         return {"archive": {}}
+    if path == ("imitate",) and isinstance(value, str | list | tuple):
+        return {"episodes": value}
     return {SHORTHAND[path]: value} if path in SHORTHAND and isinstance(value, str) else value
 
 

@@ -34,6 +34,13 @@ def split_ref(ref: str) -> tuple[str, str | None]:
     raise UnknownRunError(f"'{ref}': there is no checkpoint called '{checkpoint}'.", hint=hint)
 
 
+def fix_ref(ref: str, base: Path | str | None = None) -> str:
+    """The same `RUN[@CHECKPOINT]` by the run's path: `@last` and parts of ids name others when runs begin."""
+    name, checkpoint = split_ref(ref)
+    path = find_run(name, base).path.absolute()
+    return str(path) if checkpoint is None else f"{path}@{checkpoint}"
+
+
 def checkpoint_ref(run: Run, checkpoint: str | None) -> str | Run:
     """A reference to a checkpoint of a run; the run itself where no checkpoint is named."""
     if checkpoint is None:

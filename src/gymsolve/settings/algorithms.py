@@ -245,7 +245,7 @@ class DQNConfig(_ActionValueConfig):
     buffer_size: Annotated[Steps, Field(gt=0, le=100_000_000)] = 100_000
     """Newest steps, of all copies together, that are learned from."""
     learning_starts: Annotated[Steps, Field(ge=0)] = 1_000
-    """Steps, of all copies together, before the first gradient step."""
+    """Steps, of all copies together, that an empty buffer is given before the first gradient step."""
     batch_size: Positive = 128
     """Steps that one gradient is computed from."""
     gradient_steps: Annotated[float, BeforeValidator(not_bool), Field(gt=0, le=10_000)] = 1.0

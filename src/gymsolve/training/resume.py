@@ -150,8 +150,10 @@ def _point_to_best(trainer: Trainer, run: Run, name: str) -> None:
 
 def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
     """Adapt cadences and verdicts to settings that have changed; returns notes for the user."""
-    counters, config = trainer.counters, trainer.config
+    counters, config, notes = trainer.counters, trainer.config, list[str]()
     changed = tuple(path for path in changes if path != "track")  # trackers change nothing
+    if "env.num_envs" in changed and trainer.learner.replay is not None:
+        notes.append("the replay buffer starts empty: its steps are those of another number of copies")
     if changed:
         counters.next_eval = max(next_multiple(trainer.taken, config.eval_every), config.eval.warmup)
         counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
@@ -159,7 +161,7 @@ def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
         trainer.window.forget()
     other_bar = any(path.startswith(JUDGED) for path in changed)
     if not other_bar and pointed(run, "best") is not None:
-        return []
+        return notes
     had = counters.best_return
     counters.solved = counters.solved and not other_bar  # it must be proved again under the new settings
     counters.best_step, counters.best_solved = None, False
@@ -168,6 +170,8 @@ def rearrange(trainer: Trainer, run: Run, changes: Iterable[str]) -> list[str]:
     if other_bar and counters.last_eval == counters.env_steps:  # else the next evaluation comes anyway
         counters.eval_round += 1
         counters.judging, counters.judging_round = counters.env_steps, counters.eval_round
-    if had is None or not other_bar:
-        return []
-    return [f"what is evaluated has changed, so the best return so far ({had:.4g}) no longer compares"]
+    if had is not None and other_bar:
+        notes.append(
+            f"what is evaluated has changed, so the best return so far ({had:.4g}) no longer compares"
+        )
+    return notes

@@ -18,7 +18,7 @@ from gymsolve.training.execute import execute
 from gymsolve.training.finish import leave_report, log_unrecorded_time, notes_on_bad_end
 from gymsolve.training.observer import Observer, checked
 from gymsolve.training.outcome import Outcome, make_outcome
-from gymsolve.training.planning.plan import Plan
+from gymsolve.training.planning.plan import Plan, fix_recordings
 from gymsolve.training.publish import replay_alerts, store_alerts
 from gymsolve.training.resume import (
     bring_back,
@@ -50,7 +50,8 @@ def start_run(
     Runs of one `group` differ in their seed alone.
     With `profile`, it also writes into the run where the time went.
     """
-    watcher, config = checked(observer), for_debugger(plan.config)
+    plan, watcher = fix_recordings(plan, runs_dir), checked(observer)
+    config = for_debugger(plan.config)
     sinks = make_sinks(config.track)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
     began = time.perf_counter()
@@ -64,7 +65,7 @@ def start_run(
         if source is not None:
             origin, saved = source
             parent = {"run": origin.id, "checkpoint": saved.name}
-            notes += [f"not taken over: {misfit}" for misfit in trainer.policy.load_arrays(saved.policy)]
+            notes += [f"not taken over: {misfit}" for misfit in trainer.learner.start_from(saved.policy)]
         measured = {"threads": trainer.engine.measured} if trainer.engine.measured else {}
         run = create_run(
             plan.home / runs_folder(runs_dir),

@@ -44,7 +44,7 @@ class Trainer:
     alerts: AlertTracker
     """Follows the records; it saves no state, since the records are on disk."""
     probe: Probe
-    """Observations that the policy is measured with; taken from the first rollout."""
+    """Observations that the policy is measured with; taken at the beginning."""
     window: EpisodeWindow
     """The newest episodes of training."""
     extensions: dict[str, Extension] = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """Behaviour cloning: from recorded episodes to a policy that plays like them."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import gymsolve
 from gymsolve.errors import ConfigError
 from gymsolve.extensions.imitation.demonstrations import load_demonstrations
 from gymsolve.runs.episodes import RecordedEpisode
+from gymsolve.runs.refs import find_run
+from gymsolve.settings.schedules import Progress
 from gymsolve.training.build import build_trainer
 from gymsolve.training.loop import collect, count, learn
 from gymsolve.training.observer import Silent
@@ -147,7 +150,57 @@ def test_episodes_that_do_not_fit_are_refused_with_what_differs(recorded, tmp_pa
         build([str(run.path)])
 
 
+def test_a_run_to_imitate_stays_the_same_however_it_was_named(recorded, tmp_path, monkeypatch):
+    quiet = SMALL | {"eval.episodes": 1}
+    origin = gymsolve.train("CartPole-v1:ppo", quiet, steps=32, runs_dir=tmp_path).run
+    (origin.path / "episodes").mkdir()
+    (origin.path / "episodes" / "0.npz").write_bytes(Path(recorded[0]).read_bytes())
+    names = ["@last", "CartPole"]
+    verdict = gymsolve.train_seeds(
+        "CartPole-v1:ppo", quiet | {"imitate": names}, seeds=2, steps=32, runs_dir=tmp_path
+    )
+    for each in verdict.runs:
+        stored = find_run(each.run, tmp_path).config_json()["config"]["imitate"]["episodes"]
+        assert stored == [str(origin.path)] * 2
+        gymsolve.resume(each.run, steps=64, runs_dir=tmp_path)
+    monkeypatch.chdir(Path(recorded[0]).parent)
+    settings = quiet | {"imitate": ["0.npz"]}
+    run = gymsolve.train("CartPole-v1:ppo", settings, steps=32, runs_dir=tmp_path).run
+    monkeypatch.chdir(tmp_path)
+    gymsolve.resume(run, steps=64)
+
+
+OTHER = {
+    "another category": {"obs": 48},
+    "a category below 0": {"obs": -1},
+    "another action": {"action": 4},
+    "an action below the first": {"action": -1},
+    "numbers": {"obs": 0.5},
+}
+
+
+@pytest.mark.parametrize("other", OTHER.values(), ids=OTHER)
+def test_categories_that_this_environment_lacks_are_refused(other, tmp_path):
+    """CliffWalking has 48 places and 4 actions; Taxi has 500 and 6, of the same shape."""
+    RecordedEpisode(
+        obs={"obs": np.array([0, other.get("obs", 1), 2])},
+        actions=np.array([other.get("action", 3), 0]),
+        rewards=np.zeros(2),
+        returns=np.zeros(2),
+        values=np.zeros(3),
+        masks=None,
+        facts={"end": "cut"},
+    ).save(tmp_path / "taxi.npz")
+    settings = SMALL | {"imitate.episodes": [str(tmp_path / "taxi.npz")]}
+    with pytest.raises(ConfigError, match=r"taxi\.npz has (values of 'obs'|actions) that this environment"):
+        build_trainer(plan_run("CliffWalking-v1", settings).config)
+
+
 def test_the_setting_may_be_written_short():
     config = plan_run("CartPole-v1:ppo", {"imitate": "a.npz,b.npz"}).config
     assert config.imitate.episodes == ("a.npz", "b.npz")
     assert json.loads(config.model_dump_json())["imitate"]["rollouts"] is True
+    for short in ("a.npz", ["a.npz"]):
+        config = plan_run("CartPole-v1:ppo", {"imitate": short, "imitate.coef": 0.5}).config
+        assert config.imitate.episodes == ("a.npz",)
+        assert config.imitate.coef.at(Progress(0, 1)) == 0.5

@@ -26,7 +26,7 @@ from gymsolve.jobs.seeds import (
 from gymsolve.jobs.startup_report import announce
 from gymsolve.runs.groups import Group, find_group
 from gymsolve.text import count, number, plural, took
-from gymsolve.training.planning.plan import Plan
+from gymsolve.training.planning.plan import Plan, fix_recordings
 from gymsolve.training.stop import EXIT_CODES, EndAtOnceError, StopSignal
 
 _STOPPING = b"\nstopping: all seeds finish the update under way and save; Ctrl-C again does not wait\n"
@@ -34,6 +34,7 @@ _STOPPING = b"\nstopping: all seeds finish the update under way and save; Ctrl-C
 
 def train_seeds(plan: Plan, request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
     """Train the seeds of a request, from the plan's on, and print the verdict; returns the exit code."""
+    plan = fix_recordings(plan, runs_dir)
     group = plan_group(plan, request, runs_dir)
     budget = plan.config.steps, plan.config.budget_in
     training = _Training(group, budget, plan.config.threads, runs_dir, quiet, json)

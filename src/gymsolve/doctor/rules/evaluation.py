@@ -114,8 +114,22 @@ def _one_sided(context: Context) -> list[WrapperConfig]:
 
 
 def _sample(context: Context, evidence: Evidence) -> list[ProposedChange]:
-    """Sampled actions in evaluation tell the two causes apart, unless a wrapper is suspect."""
-    return [] if _one_sided(context) else set_to("eval.deterministic", False)(context, evidence)
+    """Sampled actions in evaluation tell the two causes apart, unless a wrapper is suspect.
+
+    Action values have no other policy than their best actions: random ones among them are not worth judging.
+    """
+    if _one_sided(context) or context.values_actions:
+        return []
+    return set_to("eval.deterministic", False)(context, evidence)
+
+
+def _train_on(context: Context) -> str:
+    if not context.values_actions or _one_sided(context):
+        return ""
+    return (
+        "random actions (algo.epsilon) may earn what the best ones do not earn yet: train longer, and let "
+        "algo.epsilon fall sooner to see in training what evaluation sees"
+    )
 
 
 def _sight(history: History, context: Context, active: bool) -> Evidence | None:
@@ -157,6 +171,7 @@ EVALUATION = (
         cause="evaluation does not see what training sees (another wrapper, a normaliser that lost its "
         "statistics or is not frozen), or the likeliest action alone is not a good policy",
         remedy=_sample,
+        instead=_train_on,
         effect=Effect(
             "eval/mean_reward", "comes near rollout/ep_rew_mean; if not, evaluation sees other observations"
         ),

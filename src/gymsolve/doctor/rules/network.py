@@ -81,9 +81,7 @@ def _tiny_steps(history: History, context: Context, active: bool) -> Evidence | 
 
 
 def _waits(history: History, context: Context) -> bool:
-    """It learns from an archive alone that has nothing to teach yet, or from a buffer that is filling up."""
-    if context.setting("algo.learning_starts") is not None and not history.last("train/gradient_steps"):
-        return True
+    """It learns from an archive alone that has nothing to teach yet."""
     return context.setting("explore.archive.rollouts") in (False, "found") and is_finding(history, context)
 
 
@@ -121,6 +119,16 @@ def _dormant(limit: float, release: float) -> Check:
 
 def _remembers(context: Context) -> bool:
     return context.setting("net.memory") is not None
+
+
+def _has_policy(context: Context) -> bool:
+    """Features of action values are alike without harm: they share the value of the state."""
+    return not context.values_actions
+
+
+def _learns_from_rollouts(context: Context) -> bool:
+    """A few gradient steps from a replay buffer may change no choice, or all of them, in a healthy run."""
+    return not context.replays
 
 
 def _looser(context: Context, evidence: Evidence) -> list[ProposedChange]:
@@ -258,6 +266,7 @@ NETWORK = (
         remedy=all_of(scale("algo.num_epochs", 0.5), scale("algo.ent_coef", 3.0, from_zero=0.01)),
         effect=Effect("train/feature_rank", "stays near its peak"),
         explains=("return_flat",),
+        applies=_has_policy,
     ),
     Rule(
         id="churn_jump",
@@ -269,6 +278,7 @@ NETWORK = (
         remedy=all_of(scale("algo.learning_rate", 0.3), scale("algo.num_epochs", 0.5)),
         effect=Effect("train/churn", "returns to what it was"),
         explains=("return_fell",),
+        applies=_learns_from_rollouts,
     ),
     Rule(
         id="churn_dead",
@@ -280,5 +290,6 @@ NETWORK = (
         remedy=scale("algo.learning_rate", 3.0),
         effect=Effect("train/churn", "rises", above=0),
         explains=("return_flat",),
+        applies=_learns_from_rollouts,
     ),
 )

@@ -149,6 +149,16 @@ class Context:
         return self.spec is not None and any(entry.kind == "image" for entry in self.spec.obs.values())
 
     @property
+    def values_actions(self) -> bool:
+        """The network predicts values of actions (DQN, PQN)."""
+        return self.config is not None and self.config.algo.values_actions
+
+    @property
+    def replays(self) -> bool:
+        """It learns from a replay buffer, in updates of a few gradient steps (DQN)."""
+        return self.setting("algo.buffer_size") is not None
+
+    @property
     def episode_limit(self) -> int | None:
         """The largest number of the agent's steps in an episode; None when unknown.
 

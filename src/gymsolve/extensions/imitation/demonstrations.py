@@ -77,5 +77,22 @@ def _require_fit(path: Path, episode: RecordedEpisode, spec: EnvSpec) -> None:
             f"{list(spec.action.shape)}.",
             where=_WHERE,
         )
+    _require_categories(path, episode, spec)
     if spec.masked and episode.masks is None:
         raise ConfigError(f"{path} does not say which actions were legal.", where=_WHERE)
+
+
+def _require_categories(path: Path, episode: RecordedEpisode, spec: EnvSpec) -> None:
+    """Refuse categories that this environment lacks: they have no column in a network."""
+    counted = {f"values of {key!r}": (episode.obs[key], entry.nvec) for key, entry in spec.obs.items()}
+    if spec.action.nvec:
+        counted["actions"] = spec.action.from_env(episode.actions), spec.action.nvec
+    for what, (numbers, choices) in counted.items():
+        if not choices:
+            continue
+        flat = numbers.reshape(len(numbers), -1)
+        if flat.dtype.kind not in "iub" or (flat < 0).any() or (flat >= np.array(choices)).any():
+            raise ConfigError(
+                f"{path} has {what} that this environment has not: it was recorded in another one.",
+                where=_WHERE,
+            )

@@ -43,7 +43,7 @@ _EDGES = np.array([0.0, *(10.0**power for power in DECADES[1:]), np.inf])
 
 def before_update(trainer: Trainer, rollout: Rollout) -> "Before | None":
     """Measure before an update; None unless the costly measures are due."""
-    trainer.probe.take(rollout)
+    trainer.probe.take(rollout, trainer.learner.replay)
     counters, steps = trainer.counters, rollout.env_steps
     due = counters.env_steps + steps >= max(counters.next_record, counters.next_measure)
     return Before(trainer, rollout) if due and steps else None
@@ -76,8 +76,8 @@ class Before:
     def __init__(self, trainer: Trainer, rollout: Rollout) -> None:
         self.measured = _before(trainer, rollout)
         self.weights = _weights(trainer)
-        probe = trainer.probe
-        self.greedy = trainer.policy.greedy(probe.obs, probe.masks, probe.remember(trainer.policy))
+        probe, policy = trainer.probe, trainer.policy
+        self.greedy = policy.greedy(probe.obs, probe.masks, probe.remember(policy)) if probe.obs else None
 
 
 @np.errstate(all="ignore")  # what overflows here is a metric that is not finite, and an alert
@@ -129,36 +129,56 @@ def _observations(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
 
 @np.errstate(all="ignore")
 def _after(trainer: Trainer, rollout: Rollout, before: Before, metrics: dict[str, float]) -> dict[str, float]:
-    """How the update changed the network."""
-    policy, learner, probe = trainer.policy, trainer.learner, trainer.probe
-    change = (_weights(trainer) - before.weights).astype(np.float64)
-    memory = probe.remember(policy)
-    hidden = policy.hidden(probe.obs, memory)
-    now = policy.greedy(probe.obs, probe.masks, memory)
-    changes = {
-        "train/step_rms": math.sqrt(float(np.dot(change, change)) / len(change)),
-        "train/step_max": float(np.abs(change).max()),
-        "train/dormant_share": dormant_share(hidden),
-        "train/churn": churn(before.greedy, now, box=policy.spec.action.kind == "box"),
-    }
-    if memory is not None:
-        changes["train/memory_effect"] = memory_effect(policy, probe, memory)
-    features = _features(hidden)
-    if features is not None:
-        changes["train/feature_rank"] = feature_rank(features)
-    for name, optimizer in learner.optimizers.items():
-        groups = learner.parameter_groups(name)
-        for part, norm in optimizer.group_norms(groups).items():
-            if part != "value" or trainer.config.algo.has_critic:
-                changes[f"train/grad_norm_{part}"] = norm
-        for part, pieces in optimizer.gradients(groups).items():
-            if part != "value" or trainer.config.algo.has_critic:
-                changes |= gradient_sizes(part, pieces)
+    """Measures of the network after the update."""
+    policy = trainer.policy
+    memory = trainer.probe.remember(policy)
+    changes = {} if before.greedy is None else _hidden_layers(trainer, memory)
+    if metrics.get("train/gradient_steps") != 0.0:  # 0 while a replay buffer fills, or between rare steps
+        changes |= _changes(trainer, before, memory) | _gradients(trainer)
     largest = largest_entropy(rollout, policy.spec.action)
     if largest and "train/entropy" in metrics:
         changes["policy/entropy_relative"] = metrics["train/entropy"] / largest
     log_std = policy.log_std()
     return changes if log_std is None else changes | {"policy/log_std_mean": float(log_std.mean())}
+
+
+def _changes(trainer: Trainer, before: Before, memory: Array | None) -> dict[str, float]:
+    """How the update changed weights and choices."""
+    change = (_weights(trainer) - before.weights).astype(np.float64)
+    changes = {
+        "train/step_rms": math.sqrt(float(np.dot(change, change)) / len(change)),
+        "train/step_max": float(np.abs(change).max()),
+    }
+    if before.greedy is not None:
+        policy, probe = trainer.policy, trainer.probe
+        now = policy.greedy(probe.obs, probe.masks, memory)
+        changes["train/churn"] = churn(before.greedy, now, box=policy.spec.action.kind == "box")
+    return changes
+
+
+def _hidden_layers(trainer: Trainer, memory: Array | None) -> dict[str, float]:
+    """Measures of the hidden layers on the probe."""
+    policy, probe = trainer.policy, trainer.probe
+    hidden = policy.hidden(probe.obs, memory)
+    measures = {"train/dormant_share": dormant_share(hidden)}
+    if memory is not None:
+        measures["train/memory_effect"] = memory_effect(policy, probe, memory)
+    features = _features(hidden)
+    return measures if features is None else measures | {"train/feature_rank": feature_rank(features)}
+
+
+def _gradients(trainer: Trainer) -> dict[str, float]:
+    """Sizes of the newest gradient, by the group of its parameters."""
+    learner, sizes = trainer.learner, {}
+    for name, optimizer in learner.optimizers.items():
+        groups = learner.parameter_groups(name)
+        for part, norm in optimizer.group_norms(groups).items():
+            if part != "value" or trainer.config.algo.has_critic:
+                sizes[f"train/grad_norm_{part}"] = norm
+        for part, pieces in optimizer.gradients(groups).items():
+            if part != "value" or trainer.config.algo.has_critic:
+                sizes |= gradient_sizes(part, pieces)
+    return sizes
 
 
 def gradient_sizes(part: str, pieces: list[Array]) -> dict[str, float]:

@@ -1,8 +1,10 @@
-"""The probe: observations of the first rollout with which the policy is measured again and again.
+"""The probe: early observations with which the policy is measured again and again.
 
-They stay the same for the whole run, and checkpoints keep them, so that changes are the network's doing. A
-policy with memory gets the first steps of whole episodes: what it remembers of them is computed anew for each
-measure, since memory from other weights would say nothing about these.
+They are those of the first rollout, or of a replay buffer: rollouts that go there are short, so the first
+shows little more than the starts of episodes. They stay the same for the whole run, and checkpoints keep
+them, so that changes are the network's doing. A policy with memory gets the first steps of whole episodes:
+what it remembers of them is computed anew for each measure, since memory from other weights would say
+nothing about these.
 """
 
 from typing import Any
@@ -11,6 +13,7 @@ import numpy as np
 
 from gymsolve.envs.determinism import Bounds
 from gymsolve.experience.learner import Policy
+from gymsolve.experience.replay import ReplayBuffer
 from gymsolve.experience.rollout import Rollout
 from gymsolve.experience.sequences import cut_sequences
 from gymsolve.experience.statistics import sample_rows
@@ -21,10 +24,12 @@ DORMANT = 0.025
 """A unit is dormant below this share of its layer's mean activation (Sokar et al. 2023)."""
 _LONGEST = 16
 """Steps of one episode among the observations, where the policy has memory."""
+_APART = 8
+"""A replay buffer is sampled once it has this many times the steps that are kept."""
 
 
 class Probe(Part):
-    """A batch of observations, and what was legal there; empty until the first rollout is in."""
+    """A batch of observations, and what was legal there; empty until there are enough."""
 
     def __init__(self, spec: EnvSpec) -> None:
         self.spec = spec
@@ -35,9 +40,12 @@ class Probe(Part):
         self.bounds: Bounds | None = None
         """Finds the first observation outside of its space; None where nobody needs to know."""
 
-    def take(self, rollout: Rollout) -> None:
-        """Keep some of a rollout, unless there is something already."""
+    def take(self, rollout: Rollout, replay: ReplayBuffer | None) -> None:
+        """Keep some of a rollout, or of the replay buffer where there is one, unless it has some already."""
         if self.obs or not rollout.env_steps:
+            return
+        if replay is not None:
+            self._take_replayed(replay)
             return
         if rollout.memory is None:
             self.obs, self.masks = sample_obs(rollout, self.spec)
@@ -45,6 +53,12 @@ class Probe(Part):
         rows, self.steps = _first_steps(rollout, _most_rows(self.spec))
         self.obs, self.masks = rollout.seen(rows), _masks(rollout, rows)
         self.told = rollout.memory.reshape(-1, rollout.memory.shape[2])[rows]
+
+    def _take_replayed(self, replay: ReplayBuffer) -> None:
+        most, stored = _most_rows(self.spec), len(replay)
+        if stored >= _APART * most or stored < replay.transitions:  # a full buffer may have less
+            steps = replay.take(replay.spread(most))
+            self.obs, self.masks = steps.obs, steps.masks
 
     def remember(self, policy: Policy) -> Array | None:
         """The policy's memory before each row [B, M]; None without memory."""

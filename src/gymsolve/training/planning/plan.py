@@ -21,6 +21,7 @@ from gymsolve.recipes import (
 )
 from gymsolve.recipes.files import is_bundled, list_variants, no_variant, stays_derived
 from gymsolve.registry import ALGORITHMS
+from gymsolve.runs.refs import fix_ref
 from gymsolve.settings.config import TrainConfig
 from gymsolve.training.planning.memory_need import require_sane
 
@@ -111,6 +112,19 @@ def with_seed(plan: Plan, seed: int) -> Plan:
     config = plan.config.model_copy(update={"seed": seed})
     sources = plan.resolved.provenance | {"seed": "--seed"}
     return replace(plan, resolved=replace(plan.resolved, config=config, provenance=sources))
+
+
+def fix_recordings(plan: Plan, runs_dir: Path | str | None) -> Plan:
+    """The same plan with the paths of the runs and files to imitate: a resume must find the same ones."""
+    imitate = plan.config.imitate
+    if imitate is None:
+        return plan
+    episodes = tuple(
+        str(plan.home / name) if name.endswith(".npz") else fix_ref(name, runs_dir)
+        for name in imitate.episodes
+    )
+    update = {"imitate": imitate.model_copy(update={"episodes": episodes})}
+    return replace(plan, resolved=replace(plan.resolved, config=plan.config.model_copy(update=update)))
 
 
 def _measured(plan: Plan, tell: Tell | None) -> Plan:

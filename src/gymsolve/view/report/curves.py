@@ -150,6 +150,9 @@ def _health(view: DiagnosedRun) -> list[Curves | None]:
         _one("Entropy, relative", "1 is uniform, 0 decided", relative, (0.05, 1.0), limits=(0.0, 1.0)),
         _one("Entropy", "nats", box, None),
         _one("Explained variance", "of the returns", view.points("train/explained_variance"), (0.5, 1.0)),
+        _one("Action values", "mean of those taken", view.points("train/q_mean"), None),
+        _one("TD error", "mean distance from targets", view.points("train/td_error"), None),
+        _one("Random actions", "share", view.points("hyper/epsilon"), None, limits=(0.0, 1.0)),
         _one("Gradient norm", "before clipping", view.points("train/grad_norm"), None),
     ]
 
