@@ -232,7 +232,7 @@ class RunView:
 
     @cached_property
     def alert_causes(self) -> list[dict[str, str]]:
-        """Root causes of active alerts, the gravest first; one that is over stands for what follows from it."""
+        """Root causes of active alerts, the gravest first; one that is over stands for its consequences."""
         fired = {
             str(event["id"]): event for event in self.events if event["kind"] == "alert" and event.get("id")
         }
