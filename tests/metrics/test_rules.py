@@ -179,7 +179,7 @@ CASES = {
     "step_tiny": Case({"train/step_rms": 0.0}, {"train/step_rms": 1e-7}),
     "step_jump": Case({"train/step_rms": jump(1e-4, 1.1e-3)}, {"train/step_rms": jump(1e-4, 1e-3)}),
     "memory_unused": Case({"train/memory_effect": 0.009}, {"train/memory_effect": 0.01}, REMEMBERING),
-    "dormant": Case({"train/dormant_share": 0.26}, {"train/dormant_share": 0.25}),
+    "dormant": Case({"train/dormant_share": jump(0.0, 0.26)}, {"train/dormant_share": jump(0.0, 0.25)}),
     "dead_network": Case({"train/dormant_share": 0.51}, {"train/dormant_share": 0.5}),
     "rank_collapse": Case(
         {"train/feature_rank": jump(30.0, 14.0), **FLAT}, {"train/feature_rank": jump(30, 14)}
@@ -590,6 +590,14 @@ def test_rectifiers_that_pictures_never_opened_are_not_dead():
     assert not {"dormant", "dead_network"} & fired(learning, pictures)
     assert {"dormant", "dead_network"} <= fired(dying, pictures)
     assert {"dormant", "dead_network"} <= fired(learning, make_context())
+
+
+def test_units_that_slept_from_the_start_were_not_put_to_sleep():
+    """Shares as measured while PQN solved MountainCar, whose observations are two numbers."""
+    learning = {"train/dormant_share": lambda i: 0.35 + 0.09 * i / 100}
+    assert "dormant" not in fired(learning, make_context())
+    assert "dormant" in fired({"train/dormant_share": jump(0.35, 0.52)}, make_context())
+    assert "dormant" in fired({"train/dormant_share": 0.56}, make_context())  # the first update killed them
 
 
 def test_a_limit_that_no_gradient_can_meet_is_what_is_to_change():

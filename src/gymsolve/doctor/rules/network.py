@@ -100,16 +100,27 @@ def _no_churn(history: History, context: Context, active: bool) -> Evidence | No
     return Evidence("train/churn", value, 0.0, "=", "while the return is flat")
 
 
-def _dormant(limit: float, release: float) -> Check:
+def _of_the_rest(share: float, more: float) -> float:
+    """A share, and a share `more` of what is left."""
+    return share + (1.0 - share) * more
+
+
+def _dormant(limit: float, release: float, born: float = 0.0) -> Check:
+    """More than a share of those units sleeps that did not from the start, of which up to `born` may.
+
+    Rectifiers of a fresh network are closed to all inputs here and there, the more the fewer numbers an input
+    has. A first record may also come after an update that killed most of a network.
+    """
+
     def check(history: History, context: Context, active: bool) -> Evidence | None:
         series = history.series["train/dormant_share"]
-        line, lower, note = limit, release, ""
+        first = series.values[0]
+        line, lower = (_of_the_rest(min(first, born), share) for share in (limit, release))
         if context.sees_pictures:
             # Pictures of a game are much alike and open few rectifiers: two thirds of a network slept at the
-            # start of a Pong that was solved later. What counts is how much of the rest falls asleep.
-            first = series.values[0]
-            line, lower = (first + (1.0 - first) * (1.0 + share) / 2.0 for share in (limit, release))
-            note = f"it began with {first:.2g}"
+            # start of a Pong that was solved later.
+            line, lower = (_of_the_rest(first, (1.0 + share) / 2.0) for share in (limit, release))
+        note = f"it began with {first:.2g}" if first >= 0.1 else ""
         if series.last <= (lower if active else line) or is_reached(history, context):
             return None
         return Evidence("train/dormant_share", series.last, line, ">", note)
@@ -224,7 +235,7 @@ NETWORK = (
         signal=18,
         title="many units of the network react to nothing",
         needs=("train/dormant_share",),
-        check=_dormant(0.25, 0.2),
+        check=_dormant(0.25, 0.2, born=0.4),
         cause="the learning rate is too high for this activation",
         remedy=_CALMER,
         effect=Effect("train/dormant_share", "falls", below=0.25),
