@@ -1,16 +1,16 @@
 """The tool that looks at one run: its state and what is new, its settings, events and report."""
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from gymsolve.errors import UsageError
 from gymsolve.mcp.tool import DATA, Arguments, Content, Record, Reply, Tell, Tool, refuse_given, shorten
-from gymsolve.runs.files import read_file
 from gymsolve.service.agent_limits import Home, own_run, require_own
-from gymsolve.service.report import report_run
 from gymsolve.service.run_changes import News, wait_for
+from gymsolve.view.diagnosed_run import DiagnosedRun
+from gymsolve.view.report.markdown import render_markdown
+from gymsolve.view.report.write import compose
 from gymsolve.view.runs import get_run
 
 _EVENT_TEXT = 300
@@ -81,12 +81,7 @@ def _following(news: News) -> str:
 
 def _report(home: Home, given: Look) -> Reply:
     run, _ = own_run(given.run, home)
-    page = run.path / "report.md"
-    if not home.limits.read_only:
-        page = Path(report_run(run.id, home.runs_dir).markdown)
-    elif not page.exists():
-        return Content("No report was written yet, and this server writes none.")
-    text = read_file(page).decode(errors="replace")
+    text = render_markdown(compose(DiagnosedRun(run)))
     if given.offset and given.offset >= len(text):
         raise UsageError(f"the report has {len(text):,} characters.", where="offset")
     part = text[given.offset : given.offset + _PAGE]

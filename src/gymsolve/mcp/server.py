@@ -43,7 +43,7 @@ def make_server(home: Home) -> Server[Any]:
     """The server for a folder of runs, not yet connected to anything."""
 
     async def list_tools(context: Context, params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS])
+        return types.ListToolsResult(tools=[_described(tool, home) for tool in TOOLS])
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         return await _call(home, context, params.name, params.arguments or {})
@@ -91,12 +91,12 @@ def make_server(home: Home) -> Server[Any]:
 # ------------------------------------------------------------------------------------------- tools
 
 
-def _described(tool: Tool) -> types.Tool:
+def _described(tool: Tool, home: Home) -> types.Tool:
     return types.Tool(
         name=tool.name,
         description=tool.about,
         input_schema=tool.schema(),
-        annotations=types.ToolAnnotations(read_only_hint=not tool.writes, destructive_hint=False),
+        annotations=types.ToolAnnotations(read_only_hint=tool.only_reads(home), destructive_hint=False),
     )
 
 
@@ -150,9 +150,9 @@ def _sent(reply: Reply) -> types.CallToolResult:
             for picture in reply.pictures
         ]
         return types.CallToolResult(content=[types.TextContent(type="text", text=reply.text), *pictures])
-    record = reply.to_json()
-    text = types.TextContent(type="text", text=json.dumps(record, ensure_ascii=False))
-    return types.CallToolResult(content=[text], structured_content=record)
+    # Not as structured content, too: some hosts show only one of both, and some pay for both.
+    text = types.TextContent(type="text", text=json.dumps(reply.to_json(), ensure_ascii=False))
+    return types.CallToolResult(content=[text])
 
 
 # ------------------------------------------------------------------------------ prompts, resources

@@ -1,0 +1,12 @@
+"""The answer to a start, the same for runs, groups of seeds and trials of a remedy."""
+
+from gymsolve.mcp.tool import Record
+from gymsolve.service.agent_limits import Allowance
+
+FOLLOW = "rl_run(run, wait=45) follows it."
+
+
+def begun(started: Allowance, following: str = FOLLOW) -> Record:
+    """The run that was started, what is spent, and the call that follows it."""
+    again = "Nothing new was started. " if started.already_started else ""
+    return Record(started.to_json(), f"{again}{following}")
