@@ -33,8 +33,8 @@ def start_request(request: RunRequest, home: Home, key: str | None = None) -> Al
     else:
         run, which = own_run(request.env_or_ref, home)
         spent = RunView(run).seconds
-        need = _need_of_rest(request, run, which, spent)
         request = replace(request, env_or_ref=run.id if which is None else f"{run.id}@{which}")
+        need = _need_of_rest(request, run, which, spent)
 
     def begin(room: Room) -> StartedRun:
         limits = spell_settings(_time_limit(room, spent, request.seeds or 1))
@@ -67,6 +67,7 @@ def _for_each_seed(request: RunRequest, steps: int, seconds: float | None) -> Re
         runs * steps,
         begun=0 if request.seeds is None else None,
         at_once=jobs_at_once(1, runs),
+        jobs=runs,
         seconds=None if seconds is None else runs * seconds,
     )
 
@@ -108,7 +109,9 @@ class FixTrial:
             each = None if room.seconds is None else max(1.0, room.seconds / trials)
             return start_fix(plan.run, self.alert, self.seeds, each)
 
-        request = Request([*self._words(), str(self.seeds)], trials * plan.steps, begun=None)
+        assert plan.alert is not None
+        words = ["fix", run.id, plan.alert.id, str(self.seeds)]  # whatever names they were given by
+        request = Request(words, trials * plan.steps, begun=None, jobs=trials)
         return start_within(home.limits, begin, request, key=key, runs_dir=home.runs_dir)
 
     def command(self, home: Home) -> str:

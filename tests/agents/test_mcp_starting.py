@@ -1,0 +1,76 @@
+"""Starting through tools: limits, equal requests, doubts, several seeds, requests that are refused."""
+
+import json
+import os
+import signal
+
+import pytest
+from mcp import Client
+
+import gymsolve
+from gymsolve.mcp.server import make_server
+from gymsolve.service.agent_limits import Home, Limits
+from gymsolve.service.agent_usage import read_account
+from tests.agents.conftest import ask, call, told
+
+pytestmark = pytest.mark.anyio
+SICK = {"steps": 3000, "algo.learning_rate": 0.5, "video.enabled": False, "eval.episodes": 5}
+LONG = {"eval.every": 10**8, "solved_at": 1e9, "video.enabled": False}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    gymsolve.train("CartPole-v1:ppo", SICK, runs_dir=folder)
+    return folder
+
+
+@pytest.fixture
+async def server(tmp_path):
+    """A client of a server whose runs end with the test."""
+    async with Client(make_server(Home(str(tmp_path / "runs"), Limits(runs=2, hours=4)))) as client:
+        yield client
+    end_all(tmp_path / "runs")
+
+
+def end_all(folder):
+    """End what agents started here and still trains."""
+    infos = [json.loads(path.read_text()) for path in folder.glob("2*/run.json")]
+    makers = [entry.process for entry in read_account(folder) if entry.is_trying(folder)]
+    for info in (*makers, *(info for info in infos if info["status"] == "running")):
+        try:
+            os.killpg(info["pid"], signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+# ------------------------------------------------------------------------------------------ limits
+
+
+async def test_remedies_that_are_tried_count_one_by_one_and_equal_ones_once(runs):
+    async with Client(make_server(Home(str(runs), Limits(runs=2)))) as client:
+        fired = gymsolve.open_run("@last", runs_dir=runs).read_events().rows
+        ids = dict.fromkeys(event["id"] for event in fired if event["kind"] == "alert" and event["changes"])
+        first, second, third = list(ids)[:3]
+        try:
+            begun = await ask(client, "rl_try_fix", run="@last", alert=first)
+            again = await ask(client, "rl_try_fix", run=begun["run"], alert=first)
+            assert (begun["already_started"], again["already_started"]) == (False, True)
+            await ask(client, "rl_try_fix", run="@last", alert=second)
+            refused = await call(client, "rl_try_fix", run="@last", alert=third)
+            assert "as many runs as are allowed (2) train already: trials of" in told(refused)
+        finally:
+            end_all(runs)
+
+
+async def test_an_equal_start_without_a_key_gives_the_run_that_trains(server):
+    start = {"env": "CartPole-v1", "set": LONG, "steps": 20_000_000}
+    first = await ask(server, "rl_start", **start)
+    again = await ask(server, "rl_start", **start)
+    assert (again["run"], again["already_started"]) == (first["run"], True)
+    assert "Nothing new was started" in again["next"]
+    assert "its share of the 4 of 4 hours" in first["time_limit"]
+    assert first["seconds"] == 7200
+    other = await ask(server, "rl_start", **start, seed=5)
+    assert other["run"] != first["run"]
+    assert other["spent"]["reserved_hours"] == pytest.approx(4, abs=0.1)
