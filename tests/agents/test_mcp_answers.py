@@ -137,3 +137,18 @@ async def test_an_answer_is_sent_once(client):
 async def test_an_argument_of_another_name_is_named(client, tool, given, meant):
     answer = await call(client, tool, **{given: "x"})
     assert f"{tool} has no argument {given!r}. Did you mean {meant!r}?" in told(answer)
+
+
+async def test_answers_and_errors_speak_of_tools_and_arguments(client):
+    for name, arguments, sentence in [
+        ("rl_start", {"env": "CartPole-v1", "set": {"algo.gamma": 7}}, "(from set)"),
+        ("rl_start", {"env": "CartPole-v1", "set": {"eval.every": 10**20}}, 'set={"eval.every": 1000'),
+        ("rl_control", {"run": "group:none", "action": "stop"}, "rl_start(env=ENV, seeds=5)"),
+        ("rl_plan", {"env": "CartPole-v1", "set": {"algo.learning_rate": 0.5}}, "try set={"),
+        ("rl_diagnose", {"run": "@last"}, "doubts"),
+        ("rl_control", {"run": "@last", "action": "resume"}, "give a larger one with steps"),
+    ]:
+        answer = told(await call(client, name, **arguments))
+        assert sentence.replace('"', '\\"') in answer or sentence in answer, (name, answer)
+        assert "--" not in answer, name
+        assert "gymsolve train" not in answer

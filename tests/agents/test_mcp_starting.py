@@ -74,3 +74,23 @@ async def test_an_equal_start_without_a_key_gives_the_run_that_trains(server):
     other = await ask(server, "rl_start", **start, seed=5)
     assert other["run"] != first["run"]
     assert other["spent"]["reserved_hours"] == pytest.approx(4, abs=0.1)
+
+
+# ------------------------------------------------------------- requests that are refused before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"steps": 10**20 - 1}, "steps: 99999999999999999999 is more than a run can take"),
+        ({"set": {"steps": "1e300"}}, "is more than a run can take"),
+        ({"seed": 10**23}, "seed: this number is too large"),
+        ({"steps": 100, "set": {"algo.learning_rate": -1}}, "algo.learning_rate"),
+        ({"steps": 100, "set": {"env.num_envs": 10**9}}, "env.num_envs: should be less than"),
+    ],
+)
+async def test_a_request_is_checked_before_a_folder_is_made(server, tmp_path, arguments, sentence):
+    refused = await call(server, "rl_start", env="Bandit-v0", **arguments)
+    assert refused.is_error
+    assert sentence in told(refused)
+    assert not list((tmp_path / "runs").glob("*Bandit*"))

@@ -87,7 +87,7 @@ def _report(home: Home, given: Look) -> Reply:
     part = text[given.offset : given.offset + _PAGE]
     left = len(text) - given.offset - len(part)
     following = f"\n[{left:,} more characters: offset={given.offset + len(part)}]" if left else ""
-    return Content(f"[Report of {run.id}. {DATA}]\n{part}{following}")
+    return Content(f"[Report of {run.id}. {DATA}]\n{part}{following}", quoted=True)
 
 
 LOOK = Tool("rl_run", Look, _look)

@@ -26,7 +26,8 @@ from gymsolve.errors import GymsolveError, UnknownRunError, did_you_mean
 from gymsolve.jobs.cancellation import wanted_until
 from gymsolve.mcp import acting, reading
 from gymsolve.mcp.prompts import PROMPTS, Prompt, read_text
-from gymsolve.mcp.tool import Content, Reply, Tool, read_arguments, shorten
+from gymsolve.mcp.tool import Content, Record, Reply, Tool, read_arguments, shorten
+from gymsolve.mcp.words import facts_in_tool_words, in_tool_words
 from gymsolve.runs.files import os_sentence, read_file
 from gymsolve.service.agent_limits import Home, own_run
 from gymsolve.view.diagnosed_run import DiagnosedRun
@@ -118,7 +119,7 @@ async def _call(home: Home, context: Context, name: str, given: dict[str, Any]) 
             error = os_sentence(error)
         if isinstance(error, UnknownRunError) and "gymsolve runs" in (error.hint or "gymsolve runs"):
             error.hint = "rl_runs lists them."
-        sentence = shorten(str(error), _MOST_ERROR)
+        sentence = shorten(in_tool_words(str(error)), _MOST_ERROR)
         return types.CallToolResult(content=[types.TextContent(type="text", text=sentence)], is_error=True)
     return _sent(reply)
 
@@ -144,14 +145,21 @@ def _threads() -> anyio.CapacityLimiter:
 
 
 def _sent(reply: Reply) -> types.CallToolResult:
+    quoted = isinstance(reply, Content | Record) and reply.quoted
+
+    def spelled(facts: Any) -> Any:
+        return facts if quoted else facts_in_tool_words(facts)
+
     if isinstance(reply, Content):
         pictures = [
             types.ImageContent(type="image", data=base64.b64encode(picture).decode(), mime_type="image/png")
             for picture in reply.pictures
         ]
-        return types.CallToolResult(content=[types.TextContent(type="text", text=reply.text), *pictures])
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=spelled(reply.text)), *pictures]
+        )
     # Not as structured content, too: some hosts show only one of both, and some pay for both.
-    text = types.TextContent(type="text", text=json.dumps(reply.to_json(), ensure_ascii=False))
+    text = types.TextContent(type="text", text=json.dumps(spelled(reply.to_json()), ensure_ascii=False))
     return types.CallToolResult(content=[text])
 
 

@@ -43,6 +43,8 @@ class Content:
 
     text: str
     pictures: tuple[bytes, ...] = ()
+    quoted: bool = False
+    """The text was written for people, or by others: it stays as it is."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Record(Answer):
 
     facts: dict[str, Any]
     next: str | None = None
+    quoted: bool = False
+    """The facts were written by others: they stay as they are."""
 
     def to_json(self) -> dict[str, Any]:
         facts: dict[str, Any] = super().to_json()["facts"]
