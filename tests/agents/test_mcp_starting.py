@@ -94,3 +94,32 @@ async def test_a_request_is_checked_before_a_folder_is_made(server, tmp_path, ar
     assert refused.is_error
     assert sentence in told(refused)
     assert not list((tmp_path / "runs").glob("*Bandit*"))
+
+
+# ------------------------------------------------------------------------------------------ doubts
+
+
+async def test_doubts_about_settings_are_told_where_a_run_is_started(server, tmp_path):
+    odd = {**LONG, "algo.learning_rate": 0.5, "algo.gamma": 0.1}
+    planned = await ask(server, "rl_plan", env="CartPole-v1", set=odd)
+    begun = await ask(server, "rl_start", env="CartPole-v1", set=odd, steps=2000)
+    for answer in (planned, begun):
+        doubts = " ".join(answer["doubts"])
+        assert "algo.learning_rate: 0.5 is far above what adam usually bears" in doubts
+        assert "algo.gamma: 0.1 looks about 1 step" in doubts
+        assert '{"algo.learning_rate": 0.0003}' in doubts
+    assert begun["next"].startswith("Look at `doubts`")
+    fine = await ask(server, "rl_start", env="CartPole-v1", steps=20_000, set={"video.enabled": False})
+    assert "doubts" not in fine
+    await ask(server, "rl_run", run=fine["run"], wait=45)
+    forked = await ask(
+        server, "rl_control", run=fine["run"], action="fork", set={"algo.learning_rate": 0.5}, steps=60_000
+    )
+    assert "far above" in " ".join(forked["doubts"])
+    log = tmp_path / "runs" / forked["run"] / "log.txt"
+    assert "far above" in log.read_text()
+
+
+async def test_doubts_come_with_derived_settings_too(server):
+    begun = await ask(server, "rl_start", env="CartPole-v0", steps=3000, set={"algo.gamma": 0.1})
+    assert "algo.gamma: 0.1 looks about 1 step" in " ".join(begun["doubts"])

@@ -85,6 +85,8 @@ class Allowance(Answer):
     """Seconds that it may train, where hours are limited."""
     time_limit: str | None = left_out()
     """A sentence where these are fewer than it asked for, or where it asked for no number."""
+    doubts: list[str] | None = left_out()  # noqa: RUF009 - which is `field`
+    """Its settings that rarely work, where there are some."""
 
 
 @dataclass(frozen=True)
@@ -162,11 +164,12 @@ def start_within(
             earlier = _earlier(key, request, runs_dir)
             if earlier is not None:
                 return Allowance(_same(earlier, request, key), True, read_spent(limits, runs_dir))
-            run, seconds, sentence = _begin(limits, begin, request, ends, key, folder)
+            started, seconds, sentence = _begin(limits, begin, request, ends, key, folder)
     except HeldError as error:
         text = "other runs are being started, and nothing was started for this call."
         raise UsageError(text, hint="Call again, with the same key.") from error
-    return Allowance(run, False, read_spent(limits, runs_dir), seconds, sentence)
+    spent = read_spent(limits, runs_dir)
+    return Allowance(started.run, False, spent, seconds, sentence, started.doubts or None)
 
 
 def _earlier(key: str | None, request: Request, runs_dir: Path | str | None) -> Entry | None:
@@ -184,7 +187,7 @@ def _begin(
     ends: float,
     key: str | None,
     folder: Path,
-) -> tuple[str, float | None, str | None]:
+) -> tuple[StartedRun, float | None, str | None]:
     """The run that was started, the seconds that it may train, and a sentence where it wanted more."""
     used = read_usage(folder)
     seconds = _require_room(limits, request, used, folder)
@@ -194,7 +197,7 @@ def _begin(
     sizes = request.steps, request.begun, seconds, request.trained
     shape = request.digest(), maker, request.at_once, request.jobs
     append_start(folder, Entry(asked_at, key, started.run, *sizes, *shape))
-    return started.run, seconds, _time_limit(limits, request, used, seconds)
+    return started, seconds, _time_limit(limits, request, used, seconds)
 
 
 def _time_limit(limits: Limits, request: Request, used: Usage, seconds: float | None) -> str | None:

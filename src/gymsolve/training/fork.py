@@ -31,7 +31,7 @@ from gymsolve.training.outcome import Outcome
 from gymsolve.training.publish import replay_alerts
 from gymsolve.training.restore import restore_trainer
 from gymsolve.training.resume import rearrange
-from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
+from gymsolve.training.startup import doubts_about, for_debugger, notes_at_start, require_same_pipeline
 from gymsolve.training.stop import Reason
 from gymsolve.training.tracking import tracking
 from gymsolve.training.trainer import Trainer
@@ -158,4 +158,4 @@ def _take_over(trainer: Trainer, saved: Checkpoint, changes: Mapping[str, Any]) 
     trainer.counters.solved, trainer.counters.judging = False, None
     if "seed" in changes:
         trainer.reseed()
-    return notes
+    return [*notes, *doubts_about(trainer, changes)]

@@ -120,7 +120,7 @@ def resume_run(
         trainer = build_trainer(for_debugger(config))
         trainer.clock.count_from(began)
         cleanup.callback(trainer.envs.close)
-        notes = bring_back(trainer, saved, watcher, fresh_optimizer=fresh_optimizer)
+        notes = bring_back(trainer, saved, watcher, changes, fresh_optimizer=fresh_optimizer)
         notes += ended + other_arithmetic(trainer, run.read_events().rows)
         idle = nothing_to_do(trainer)
         if idle is not None and which in (None, "last") and may_stay_ended(trainer, run, changes):

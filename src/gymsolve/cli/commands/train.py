@@ -215,6 +215,8 @@ def _in_background(request: RunRequest, runs_dir: Path | None, *, json: bool) ->
         print_json(started.to_json())
     else:
         say(started.run)
+        for doubt in started.doubts:
+            say(doubt, stream=sys.stderr)
     return 0
 
 
