@@ -8,9 +8,12 @@ import pytest
 from mcp import Client
 
 import gymsolve
+from gymsolve.errors import UsageError
 from gymsolve.mcp.server import make_server
 from gymsolve.service.agent_limits import Home, Limits
 from gymsolve.service.agent_usage import read_account
+from gymsolve.training.fork import branch_run
+from gymsolve.training.session import resume_run
 from tests.agents.conftest import ask, call, told
 
 pytestmark = pytest.mark.anyio
@@ -123,3 +126,30 @@ async def test_doubts_about_settings_are_told_where_a_run_is_started(server, tmp
 async def test_doubts_come_with_derived_settings_too(server):
     begun = await ask(server, "rl_start", env="CartPole-v0", steps=3000, set={"algo.gamma": 0.1})
     assert "algo.gamma: 0.1 looks about 1 step" in " ".join(begun["doubts"])
+
+
+# ----------------------------------------------------------------------------------- going on
+
+
+@pytest.mark.parametrize("action", ["resume", "fork"])
+async def test_a_budget_below_the_steps_already_taken_is_refused(runs, action):
+    async with Client(make_server(Home(str(runs), Limits()))) as client:
+        before = sorted(path.name for path in runs.glob("2*-CartPole-*"))
+        run = (await ask(client, "rl_run", run="@last"))["run"]
+        refused = await call(client, "rl_control", run=run, action=action, steps=1000)
+        assert f"run {run} has taken 3,072 steps already, and its budget would be 1,000" in told(refused)
+        assert "Give more than that as steps" in told(refused)
+        assert sorted(path.name for path in runs.glob("2*-CartPole-*")) == before
+    go_on = resume_run if action == "resume" else branch_run
+    with pytest.raises(UsageError, match="has taken 3,072 steps already"):
+        go_on(run, overrides={"steps": 2000}, runs_dir=runs)
+    with pytest.raises(UsageError, match="has taken 3,072 steps already"):
+        branch_run(run, runs_dir=runs)  # its own budget is spent
+    assert sorted(path.name for path in runs.glob("2*-CartPole-*")) == before
+
+
+async def test_a_collapsed_run_is_not_advised_to_go_on(runs):
+    async with Client(make_server(Home(str(runs), Limits()))) as client:
+        advice = (await ask(client, "rl_run", run="@last"))["next"]
+        assert "rl_try_fix" in advice
+        assert "action=resume" not in advice

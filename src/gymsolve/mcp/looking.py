@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gymsolve.errors import UsageError
+from gymsolve.doctor.diagnose_run import diagnose_path
+from gymsolve.errors import GymsolveError, UsageError
 from gymsolve.mcp.tool import DATA, Arguments, Content, Record, Reply, Tell, Tool, refuse_given, shorten
 from gymsolve.service.agent_limits import Home, own_run, require_own
 from gymsolve.service.run_changes import News, wait_for
@@ -64,10 +65,10 @@ def _news(home: Home, given: Look, tell: Tell) -> Reply:
         tell(news.env_steps, news.steps or 0, f"{news.run}: {news.status}")
 
     news = wait_for(given.run, given.since, given.wait, given.until, home.runs_dir, tell=heard)
-    return Record(news.to_json(), _following(news))
+    return Record(news.to_json(), _following(home, news))
 
 
-def _following(news: News) -> str:
+def _following(home: Home, news: News) -> str:
     if news.trying is not None:
         return "rl_run(run, wait=45) again: a remedy is being tried."
     if news.status == "running":
@@ -76,7 +77,18 @@ def _following(news: News) -> str:
         return "It is solved: rl_logbook(action=add) says so to others."
     if news.status == "crashed":
         return "rl_run(run, detail=events) tells why; rl_control(action=resume) goes on from its checkpoint."
-    return "rl_diagnose(run) says what stands in its way; rl_control(action=resume, steps) gives it more."
+    try:
+        roots = diagnose_path(news.run, home.runs_dir).roots
+    except GymsolveError:  # a file of it is damaged, and the state is told all the same
+        return "rl_diagnose(run) says what stands in its way."
+    causes = [alert for alert in roots if alert.severity != "info"]
+    if not causes:
+        more = "rl_metrics and rl_episode show more; rl_control(action=resume, steps) trains on."
+        return f"No cause is known: {more}"
+    if not causes[0].changes:
+        return f"rl_diagnose(run) explains {causes[0].id}; more steps will hardly help."
+    remedy = f"rl_try_fix(run, alert={causes[0].id}) measures its remedy"
+    return f"rl_diagnose(run) explains {causes[0].id}; {remedy}. More steps alone will hardly help."
 
 
 def _report(home: Home, given: Look) -> Reply:

@@ -18,6 +18,7 @@ from gymsolve.runs.checkpoints import pointed
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.service.agent_limits import Allowance, Home, Request, Room, own_run, start_within
 from gymsolve.service.recipes import list_recipes
+from gymsolve.settings.changes import require_budget_left
 from gymsolve.settings.config import TrainConfig
 from gymsolve.view.run_view import RunView
 
@@ -75,10 +76,12 @@ def _for_each_seed(request: RunRequest, steps: int, seconds: float | None) -> Re
 def _need_of_rest(request: RunRequest, run: Run, which: str | None, spent: float) -> Request:
     """The request of a run that goes on, or of a fork."""
     stored = validate(run.config_json()["config"])
-    config, _ = apply_overrides(stored, request.settings())
+    config, changes = apply_overrides(stored, request.settings())
     done = int(pointed(run, "last") or 0)
     # A checkpoint whose name is not a number of steps counts as the beginning.
     begun = done if which in (None, "last") else int(which) if which.isdecimal() else 0
+    if request.verb == "fork" or ("steps" in changes and run.status != "solved"):
+        require_budget_left(run.id, begun, config.env_budget, changes)
     return Request(
         request.words(),
         steps=max(0, config.env_budget - begun),

@@ -21,7 +21,7 @@ from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.refs import find_run, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.trust import buildable_settings
-from gymsolve.settings.changes import LASTING
+from gymsolve.settings.changes import LASTING, require_budget_left
 from gymsolve.training.build import build_trainer
 from gymsolve.training.checkpoint import save
 from gymsolve.training.execute import execute
@@ -124,6 +124,8 @@ def _forked(
             notes = notes_at_start(trainer, watcher)
         else:
             notes = _take_over(trainer, saved, changes)
+        if fork.kind == "fork":
+            require_budget_left(fork.origin.id, trainer.taken, config.steps, changes)
         trainer.until = fork.until
         parent = {"run": fork.origin.id, "checkpoint": None if saved is None else saved.name}
         run = create_run(
