@@ -124,6 +124,7 @@ async def test_an_answer_is_sent_once(client):
         ("rl_start", "env_id", "env"),
         ("rl_start", "settings", "set"),
         ("rl_start", "total_timesteps", "steps"),
+        ("rl_start", "num_seeds", "seeds"),
         ("rl_run", "run_id", "run"),
         ("rl_run", "timeout", "wait"),
         ("rl_metrics", "run", "runs"),

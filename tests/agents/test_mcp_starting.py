@@ -153,3 +153,33 @@ async def test_a_collapsed_run_is_not_advised_to_go_on(runs):
         advice = (await ask(client, "rl_run", run="@last"))["next"]
         assert "rl_try_fix" in advice
         assert "action=resume" not in advice
+
+
+# ------------------------------------------------------------------------------------ several seeds
+
+
+async def test_several_seeds_are_one_group_that_is_queued_followed_and_compared(server, tmp_path):
+    other = await ask(server, "rl_start", env="CartPole-v1", set=LONG, steps=20_000_000)
+    quick = {"video.enabled": False, "solved_at": 1e9, "eval.every": 500}
+    begun = await ask(server, "rl_start", env="Bandit-v0", set=quick, steps=1000, seeds=3, seed=7)
+    group = begun["run"]
+    assert group.startswith("group:Bandit-v0")
+    assert "All of them together may train" in begun["time_limit"]
+    again = await ask(server, "rl_start", env="Bandit-v0", set=quick, steps=1000, seeds=3, seed=7)
+    assert again["run"] == group
+    heard = []
+
+    async def progress(done, total, text):
+        heard.append(text)
+
+    told_of = await server.call_tool("rl_run", {"run": group, "wait": 45}, progress_callback=progress)
+    news = json.loads(told(told_of))
+    assert (news["status"], news["waiting"], news["training"]) == ("ended", 0, 0)
+    assert [(seed["seed"], seed["status"]) for seed in news["seeds"]] == [(n, "finished") for n in (7, 8, 9)]
+    assert any("1 of 3 seeds train" in text for text in heard)
+    assert not any("2 of 3 seeds train" in text for text in heard)  # there was one place
+    assert told(await call(server, "rl_runs", query="Bandit")).count(group) == 3
+    compared = told(await call(server, "rl_compare", runs=[group, other["run"]]))
+    assert "seeds" in compared
+    refused = await call(server, "rl_control", run=group, action="resume")
+    assert "is a group, and its seeds go on one by one" in told(refused)

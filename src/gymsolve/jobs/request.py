@@ -32,15 +32,17 @@ _OPTIONS = {
     "trust": "--trust",
     "until": "--until",
     "trial": "--trial",
+    "at_once": "--at-once",
     "seed": "--seed",
 }
 """Options by field, in the order of the words; the seed is last, as the commands of a group differ in it."""
 _SWITCHES = ("profile", "fresh_optimizer", "trust")
 """Options without a value."""
-_NUMBERS = ("seeds", "until", "seed")
+_NUMBERS = ("seeds", "until", "at_once", "seed")
 _ONLY: dict[str, tuple[Verb, ...]] = {
     "seed": ("train", "fork"),
     "seeds": ("train",),
+    "at_once": ("train",),
     "start_from": ("train",),
     "fresh_optimizer": ("resume",),
     "trust": ("resume", "fork"),
@@ -64,6 +66,8 @@ class RunRequest:
     seed: int | None = None
     seeds: int | None = None
     """Train so many seeds as one group, of which `seed` is the first; None is one run."""
+    at_once: int | None = None
+    """Train at most so many of them at a time; None is one per core."""
     steps: int | str | None = None
     """Budget of the whole run: 200000, 200k."""
     start_from: str | None = None
@@ -101,6 +105,8 @@ class RunRequest:
         if self.seeds is not None and not 2 <= self.seeds <= MOST_SEEDS:
             hint = f"Give 2 to {MOST_SEEDS:,}, or nothing for one."
             raise UsageError(f"{self.seeds} is no number of seeds to compare.", where="seeds", hint=hint)
+        if self.at_once is not None and (self.seeds is None or self.at_once < 1):
+            raise UsageError("one or more of several seeds train at once.", where="at_once")
         if (self.until is None) != (self.trial is None):
             raise UsageError("a trial has an end and a command that it is of.", where="trial")
 

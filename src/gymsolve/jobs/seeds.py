@@ -94,7 +94,7 @@ def plan_group(plan: "Plan", request: RunRequest, runs_dir: Path | str | None = 
     chosen |= {path: _lookup(stored, path) for path in measured}
     if plan.config.threads == 0 and jobs_at_once(1, seeds) > 1:
         chosen["threads"] = 1  # the others have the other cores
-    each = replace(request, overrides=spell_settings(chosen), seed=None, seeds=None)
+    each = replace(request, overrides=spell_settings(chosen), seed=None, seeds=None, at_once=None)
     return create_group(
         runs_dir, name=plan.resolved.name, seeds=range(first, first + seeds), words=each.words()[1:]
     )

@@ -24,7 +24,8 @@ class Start(Arguments):
     env: Env
     set: Settings = Field(default_factory=dict)
     seed: Annotated[int | None, Field(ge=0)] = None
-    steps: Annotated[int | None, Field(ge=1, description="Budget in environment steps")] = None
+    seeds: Annotated[int, Field(ge=1, le=100, description="Train so many, queued, as one group:ID")] = 1
+    steps: Annotated[int | None, Field(ge=1, description="Budget in environment steps, of each seed")] = None
     from_run: Annotated[str | None, Field(description="RUN[@CHECKPOINT] whose weights it begins with")] = None
     key: Key = None
 
@@ -33,8 +34,9 @@ def _start(home: Home, given: Start, tell: Tell) -> Reply:
     """Start a training in the background; returns its id at once. Follow it with rl_run(wait=45)."""
     require_writing(home.limits)
     settings = spell_settings(_checked(given.set))
+    seeds = None if given.seeds == 1 else given.seeds
     request = RunRequest(
-        "train", given.env, settings, given.seed, steps=given.steps, start_from=given.from_run
+        "train", given.env, settings, given.seed, seeds, steps=given.steps, start_from=given.from_run
     )
     return begun(start_request(request, home, given.key))
 

@@ -7,7 +7,9 @@ from pydantic import Field
 from gymsolve.doctor.diagnose_run import diagnose_path
 from gymsolve.errors import GymsolveError, UsageError
 from gymsolve.mcp.tool import DATA, Arguments, Content, Record, Reply, Tell, Tool, refuse_given, shorten
+from gymsolve.runs.groups import GROUP
 from gymsolve.service.agent_limits import Home, own_run, require_own
+from gymsolve.service.group_changes import GroupNews, wait_for_group
 from gymsolve.service.run_changes import News, wait_for
 from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.markdown import render_markdown
@@ -20,7 +22,7 @@ _PAGE = 6000
 
 
 class Look(Arguments):
-    run: Annotated[str, Field(description="Run id, a unique part of it, @last or @best:ENV")]
+    run: Annotated[str, Field(description="Run id, a unique part of it, @last, @best:ENV or group:ID")]
     detail: Annotated[
         Literal["summary", "settings", "all_settings", "events", "report"],
         Field(description="summary: state and what is new; settings: those that are not defaults"),
@@ -34,6 +36,9 @@ class Look(Arguments):
 def _look(home: Home, given: Look, tell: Tell) -> Reply:
     """State of a run and what is new; waits for news if asked to. Also its settings, events, report."""
     require_own(given.run, home)
+    if given.run.startswith(GROUP):
+        refuse_given(given, "with a group", ("detail", "until", "since", "offset"))
+        return _group(home, given, tell)
     if given.detail != "report":
         refuse_given(given, f"with detail={given.detail}", ("offset",))
     if given.detail == "summary":
@@ -66,6 +71,18 @@ def _news(home: Home, given: Look, tell: Tell) -> Reply:
 
     news = wait_for(given.run, given.since, given.wait, given.until, home.runs_dir, tell=heard)
     return Record(news.to_json(), _following(home, news))
+
+
+def _group(home: Home, given: Look, tell: Tell) -> Reply:
+    def heard(news: GroupNews) -> None:
+        seeds = len(news.seeds)
+        done = sum(seed.get("env_steps", 0) for seed in news.seeds)
+        tell(done, 0, f"{news.run}: {news.training} of {seeds} seeds train, {news.waiting} wait")
+
+    news = wait_for_group(given.run, given.wait, home.runs_dir, tell=heard)
+    if news.status == "running":
+        return Record(news.to_json(), "rl_run(run, wait=45) again.")
+    return Record(news.to_json(), "rl_compare(runs=[this group, another]) says whether they differ.")
 
 
 def _following(home: Home, news: News) -> str:

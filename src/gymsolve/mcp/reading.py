@@ -88,6 +88,7 @@ def _runs(home: Home, given: Runs, tell: Tell) -> Reply:
         f"{run.id}  {run.status}  {run.env_steps:,} of {run.steps or 0:,} steps  "
         f"best {number(run.best_reward)}  {age(run.created)}"
         + (f"  because: {run.reason[:200]!r}" if run.status in ("crashed", "damaged") and run.reason else "")
+        + (f"  group:{run.group}" if run.group else "")
         + (f"  from {(run.parent or {}).get('run')}" if run.parent else "")
         for run in runs[given.offset :]
     ]

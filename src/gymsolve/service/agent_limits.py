@@ -21,7 +21,7 @@ from gymsolve.runs.process import identity
 from gymsolve.runs.run import now
 from gymsolve.runs.summary import holds_run
 from gymsolve.service.agent_usage import Entry, Usage, append_start, read_account, read_usage, under_way
-from gymsolve.text import count, plural
+from gymsolve.text import count
 
 _LOCK = ".agents.lock"
 _LEAST_DISK = 1.0
@@ -99,7 +99,7 @@ class Request:
     begun: int | None = 0
     """Steps that the run has taken before; None for trials and seeds, which are other runs."""
     at_once: int = 1
-    """Runs that train at a time."""
+    """Runs that train at a time, if there is room for so many."""
     jobs: int = 1
     """Runs that it trains in all."""
     seconds: float | None = None
@@ -119,6 +119,8 @@ class Room:
     """Seconds that the run may train; None for no limit."""
     patience: float
     """Seconds within which it must have begun."""
+    at_once: int = 1
+    """Runs that may train at a time."""
 
 
 def read_spent(limits: Limits, runs_dir: Path | str | None = None) -> Spent:
@@ -191,11 +193,12 @@ def _begin(
     """The run that was started, the seconds that it may train, and a sentence where it wanted more."""
     used = read_usage(folder)
     seconds = _require_room(limits, request, used, folder)
+    places = request.at_once if limits.runs is None else min(request.at_once, limits.runs - used.processes)
     asked_at = now()
-    started = begin(Room(seconds, round(ends - time.monotonic())))
+    started = begin(Room(seconds, round(ends - time.monotonic()), places))
     maker = None if request.begun is not None else identity(started.pid)
     sizes = request.steps, request.begun, seconds, request.trained
-    shape = request.digest(), maker, request.at_once, request.jobs
+    shape = request.digest(), maker, places, request.jobs
     append_start(folder, Entry(asked_at, key, started.run, *sizes, *shape))
     return started, seconds, _time_limit(limits, request, used, seconds)
 
@@ -246,12 +249,6 @@ def _require_room(limits: Limits, request: Request, used: Usage, folder: Path) -
         raise UsageError(
             f"as many runs as are allowed ({limits.runs}) train already: {names}.",
             hint="Wait until one of them has ended, or stop one.",
-        )
-    if limits.runs is not None and used.processes + request.at_once > limits.runs:
-        there = f", and some train: {', '.join(used.running)}" if used.running else ""
-        raise UsageError(
-            f"{request.at_once} seeds would train at once; {plural(limits.runs, 'run')} may{there}.",
-            hint="Start one seed after the other.",
         )
     if limits.steps is not None and used.steps + steps > limits.steps:
         left = count(max(0, limits.steps - used.steps))

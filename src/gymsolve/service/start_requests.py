@@ -15,6 +15,7 @@ from gymsolve.jobs.start import StartedRun, start, start_fix
 from gymsolve.recipes import apply_overrides, has_recipe, resolve, validate
 from gymsolve.runs import Run, runs_folder
 from gymsolve.runs.checkpoints import pointed
+from gymsolve.runs.groups import GROUP
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.service.agent_limits import Allowance, Home, Request, Room, own_run, start_within
 from gymsolve.service.recipes import list_recipes
@@ -31,6 +32,12 @@ def start_request(request: RunRequest, home: Home, key: str | None = None) -> Al
     if request.verb == "train":
         require_env(request.env_or_ref)
         need, spent = _need_of_new(request, home), 0.0
+    elif request.env_or_ref.startswith(GROUP):
+        raise UsageError(
+            f"{request.env_or_ref} is a group, and its seeds go on one by one.",
+            where="run",
+            hint="Name one of its runs.",
+        )
     else:
         run, which = own_run(request.env_or_ref, home)
         spent = RunView(run).seconds
@@ -39,7 +46,8 @@ def start_request(request: RunRequest, home: Home, key: str | None = None) -> Al
 
     def begin(room: Room) -> StartedRun:
         limits = spell_settings(_time_limit(room, spent, request.seeds or 1))
-        limited = replace(request, overrides=request.overrides + limits)
+        at_once = None if request.seeds is None else room.at_once
+        limited = replace(request, overrides=request.overrides + limits, at_once=at_once)
         return start(limited, runs_dir=home.runs_dir, limit=room.patience)
 
     return start_within(home.limits, begin, need, key=key, runs_dir=home.runs_dir)

@@ -36,7 +36,7 @@ def train_seeds(plan: Plan, request: RunRequest, runs_dir: Path | None, *, quiet
     """Train the seeds of a request, from the plan's on, and print the verdict; returns the exit code."""
     group = plan_group(plan, request, runs_dir)
     budget = plan.config.steps, plan.config.budget_in
-    training = _Training(group, budget, plan.config.threads, runs_dir, quiet, json)
+    training = _Training(group, budget, plan.config.threads, runs_dir, quiet, json, request.at_once)
     return training.work_off(begin_tasks(group))
 
 
@@ -66,11 +66,14 @@ class _Training:
     runs_dir: Path | None
     quiet: bool
     json: bool
+    at_once: int | None = None
+    """None is as many as there are cores for."""
 
     def work_off(self, tasks: dict[str, RunRequest]) -> int:
         """Train the seeds and print the verdict; returns the exit code."""
         collector_on()  # this process waits; it begins no training of its own
         jobs = jobs_at_once(self.threads, len(tasks))
+        jobs = jobs if self.at_once is None else min(jobs, self.at_once)
         stream = None if self.quiet else sys.stderr if self.json else sys.stdout
         view, stop = SeedsView(self.group, self.budget, jobs, stream), StopSignal()
         place = group_place(self.group, self.runs_dir)
