@@ -153,3 +153,28 @@ async def test_answers_and_errors_speak_of_tools_and_arguments(client):
         assert sentence.replace('"', '\\"') in answer or sentence in answer, (name, answer)
         assert "--" not in answer, name
         assert "gymsolve train" not in answer
+
+
+SLOW = """
+import time
+import gymnasium as gym
+
+time.sleep(6)
+"""
+
+
+async def test_a_call_that_takes_seconds_is_told_of(client, tmp_path, monkeypatch):
+    module = f"slow{os.getpid()}"
+    (tmp_path / f"{module}.py").write_text(SLOW)
+    monkeypatch.chdir(tmp_path)
+    heard = []
+
+    async def progress(done, total, text):
+        heard.append((done, text))
+
+    answer = await client.call_tool("rl_plan", {"env": f"{module}:Slow-v0"}, progress_callback=progress)
+    assert answer.is_error  # it registers nothing
+    assert "Slow-v0" in told(answer)
+    assert len(heard) >= 2
+    assert heard == sorted(heard)
+    assert heard[0][1].startswith("rl_plan has worked for")

@@ -26,7 +26,7 @@ from gymsolve.errors import GymsolveError, UnknownRunError, did_you_mean
 from gymsolve.jobs.cancellation import wanted_until
 from gymsolve.mcp import acting, reading
 from gymsolve.mcp.prompts import PROMPTS, Prompt, read_text
-from gymsolve.mcp.tool import Content, Record, Reply, Tool, read_arguments, shorten
+from gymsolve.mcp.tool import Arguments, Content, Record, Reply, Tool, read_arguments, shorten
 from gymsolve.mcp.words import facts_in_tool_words, in_tool_words
 from gymsolve.runs.files import os_sentence, read_file
 from gymsolve.service.agent_limits import Home, own_run
@@ -37,6 +37,8 @@ _PARTS = ("config", "alerts", "report")
 _MOST_CALLS = 200
 _MOST_ERROR = 1000
 _INVALID = -32602
+_TICK = 2.0
+"""Seconds between reports of a call that works."""
 Context = ServerRequestContext[Any, Any]
 
 
@@ -110,10 +112,7 @@ async def _call(home: Home, context: Context, name: str, given: dict[str, Any]) 
             raise GymsolveError(f"there is no tool {name!r}.", hint=near)
         arguments = read_arguments(tool, given)
 
-        def tell(done: float, total: float, text: str) -> None:
-            anyio.from_thread.run(context.session.report_progress, done, total or None, text)
-
-        reply = await _worked(lambda: tool.call(home, arguments, tell))
+        reply = await _worked_with_progress(home, context, tool, arguments)
     except (GymsolveError, OSError) as error:
         if isinstance(error, OSError):  # a disk that is full, a file that may not be read
             error = os_sentence(error)
@@ -122,6 +121,37 @@ async def _call(home: Home, context: Context, name: str, given: dict[str, Any]) 
         sentence = shorten(in_tool_words(str(error)), _MOST_ERROR)
         return types.CallToolResult(content=[types.TextContent(type="text", text=sentence)], is_error=True)
     return _sent(reply)
+
+
+async def _worked_with_progress(home: Home, context: Context, tool: Tool, arguments: Arguments) -> Reply:
+    """The reply; the client hears of calls that take longer than seconds.
+
+    Tools that know how far they are say so; of others, it hears how long they have worked.
+    """
+    told, began = threading.Event(), anyio.current_time()
+
+    def tell(done: float, total: float, text: str) -> None:
+        told.set()
+        anyio.from_thread.run(context.session.report_progress, done, total or None, text)
+
+    async def tick() -> None:
+        while not told.is_set():
+            await anyio.sleep(_TICK)
+            passed = round(anyio.current_time() - began)
+            if not told.is_set():
+                await context.session.report_progress(passed, None, f"{tool.name} has worked for {passed} s")
+
+    outcome: Reply | GymsolveError | OSError
+    async with anyio.create_task_group() as ticking:
+        ticking.start_soon(tick)
+        try:
+            outcome = await _worked(lambda: tool.call(home, arguments, tell))
+        except (GymsolveError, OSError) as error:  # the group would wrap it
+            outcome = error
+        ticking.cancel_scope.cancel()
+    if isinstance(outcome, GymsolveError | OSError):
+        raise outcome
+    return outcome
 
 
 async def _worked(work: Callable[[], Reply]) -> Reply:
