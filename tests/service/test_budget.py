@@ -204,9 +204,12 @@ def test_seeds_of_a_group_count_as_the_runs_that_they_are(tmp_path):
     begin = starter(tmp_path, [], run="group:g-2seeds-00aa")
     asked = Request(["train"], 6000, begun=None, at_once=2)
     rooms = []
-    begun = start_within(
-        Limits(runs=1), lambda room: rooms.append(room) or begin(room), asked, runs_dir=tmp_path
-    )
+
+    def noting(room):
+        rooms.append(room)
+        return begin(room)
+
+    begun = start_within(Limits(runs=1), noting, asked, runs_dir=tmp_path)
     assert (rooms[0].at_once, begun.already_started) == (1, False)  # one after the other
     (tmp_path / "agents.jsonl").unlink()
     add_run(tmp_path, SICK, (datetime.now(UTC) - timedelta(hours=1)).isoformat(), 1800, group="g-2seeds-00aa")

@@ -8,6 +8,8 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 
 from gymsolve.doctor.rules.rule import Change
+from gymsolve.recipes import validate
+from gymsolve.runs.run import Run
 from gymsolve.settings.config import DQNConfig, PQNConfig, TrainConfig
 from gymsolve.settings.schedules import Progress, Schedule
 from gymsolve.spec import EnvSpec
@@ -56,6 +58,11 @@ def lint(config: TrainConfig, spec: EnvSpec | None = None) -> list[Finding]:
     if spec is not None:
         findings += [finding for look in _OF_SPEC for finding in look(config, spec)]
     return findings
+
+
+def doubts_of(run: Run) -> list[str]:
+    """Doubts about the settings of a stored run, whose environment is not known yet."""
+    return [str(doubt) for doubt in lint(validate(run.config_json()["config"], f"{run.id}/config.json"))]
 
 
 def _doubt(name: str, path: str, text: str, old: object, new: object) -> Finding:

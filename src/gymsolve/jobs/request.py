@@ -66,8 +66,6 @@ class RunRequest:
     seed: int | None = None
     seeds: int | None = None
     """Train so many seeds as one group, of which `seed` is the first; None is one run."""
-    at_once: int | None = None
-    """Train at most so many of them at a time; None is one per core."""
     steps: int | str | None = None
     """Budget of the whole run: 200000, 200k."""
     start_from: str | None = None
@@ -83,6 +81,8 @@ class RunRequest:
     trial: str | None = None
     """The command that makes this fork a trial, such as `gymsolve fix kl_high`: the source of its settings. A
     trial is listed with its origin and never `@last`. Without a checkpoint it begins at step 0."""
+    at_once: int | None = None
+    """Train at most so many of the seeds at a time; None is one per core."""
 
     def __post_init__(self) -> None:
         if isinstance(self.steps, str) and re.fullmatch("0|[1-9][0-9]{0,18}", self.steps):

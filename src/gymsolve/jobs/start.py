@@ -1,17 +1,14 @@
 """Starts a run in the background: in a process of its own, which outlives its starter."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from gymsolve.answers import Answer
-from gymsolve.doctor.lint import lint
+from gymsolve.answers import Answer, left_out
 from gymsolve.jobs.cancellation import require_wanted
 from gymsolve.jobs.local import LONGEST_START, LocalPlace, spawn
 from gymsolve.jobs.place import Ended
 from gymsolve.jobs.request import RunRequest, flag_words
-from gymsolve.recipes import validate
-from gymsolve.runs.groups import GROUP, find_group
 from gymsolve.runs.run import Run
 
 _GLANCE = 0.05
@@ -24,8 +21,8 @@ class StartedRun(Answer):
     run: str
     path: str
     pid: int
-    doubts: list[str] = field(default_factory=list)
-    """Its settings that rarely work."""
+    doubts: list[str] | None = left_out()  # noqa: RUF009 - which is `field`
+    """Its settings that rarely work, where there are some."""
 
 
 def start(
@@ -51,16 +48,7 @@ def start(
         assert isinstance(state, Ended)
         assert state.error is not None
         raise state.error
-    return StartedRun(begun.name, str(begun.path), begun.pid, _doubts(begun.name, begun.path))
-
-
-def _doubts(name: str, path: Path) -> list[str]:
-    """Doubts about the settings of a run, or of the first seed of a group."""
-    runs = [Run(path)] if not name.startswith(GROUP) else find_group(name, path.parents[1]).runs().values()
-    for run in runs:
-        config = validate(run.config_json()["config"], f"{run.id}/config.json")
-        return [str(doubt) for doubt in lint(config)]
-    return []
+    return StartedRun(begun.name, str(begun.path), begun.pid, list(begun.doubts) or None)
 
 
 def start_fix(run: Run, alert: str | None, seeds: int, max_seconds: float | None = None) -> StartedRun:

@@ -171,7 +171,7 @@ def start_within(
         text = "other runs are being started, and nothing was started for this call."
         raise UsageError(text, hint="Call again, with the same key.") from error
     spent = read_spent(limits, runs_dir)
-    return Allowance(started.run, False, spent, seconds, sentence, started.doubts or None)
+    return Allowance(started.run, False, spent, seconds, sentence, started.doubts)
 
 
 def _earlier(key: str | None, request: Request, runs_dir: Path | str | None) -> Entry | None:

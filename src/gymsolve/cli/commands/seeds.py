@@ -10,6 +10,7 @@ from pathlib import Path
 from gymsolve.cli.live.collector import collector_on
 from gymsolve.cli.live.seeds import SeedsView
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table, say
+from gymsolve.doctor.lint import doubts_of
 from gymsolve.errors import UsageError
 from gymsolve.jobs.local import jobs_at_once
 from gymsolve.jobs.queue import Event, Stopping, TaskBegun, TaskEnded, TaskFailed, work_off
@@ -95,7 +96,8 @@ class _Training:
             raise event.error  # it would stop every other seed, too
         view.hear(event)
         if isinstance(event, TaskBegun):
-            announce(self.group.ref, self.group.path, self.group.log)  # only the first call has an effect
+            # Only the first call has an effect.
+            announce(self.group.ref, self.group.path, self.group.log, doubts_of(event.run))
         elif isinstance(event, TaskEnded) and event.run.summary().reason == "stop file":
             stop.request("stop file")  # `gymsolve stop` is for all seeds
         elif isinstance(event, Stopping):

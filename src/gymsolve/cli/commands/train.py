@@ -217,7 +217,7 @@ def _in_background(request: RunRequest, runs_dir: Path | None, *, json: bool) ->
         print_json(started.to_json())
     else:
         say(started.run)
-        for doubt in started.doubts:
+        for doubt in started.doubts or ():
             say(doubt, stream=sys.stderr)
     return 0
 
