@@ -128,17 +128,17 @@ async def _worked_with_progress(home: Home, context: Context, tool: Tool, argume
 
     Tools that know how far they are say so; of others, it hears how long they have worked.
     """
-    told, began = threading.Event(), anyio.current_time()
+    heard, began = threading.Event(), anyio.current_time()
 
     def tell(done: float, total: float, text: str) -> None:
-        told.set()
+        heard.set()
         anyio.from_thread.run(context.session.report_progress, done, total or None, text)
 
     async def tick() -> None:
-        while not told.is_set():
+        while not heard.is_set():
             await anyio.sleep(_TICK)
             passed = round(anyio.current_time() - began)
-            if not told.is_set():
+            if not heard.is_set():
                 await context.session.report_progress(passed, None, f"{tool.name} has worked for {passed} s")
 
     outcome: Reply | GymsolveError | OSError

@@ -87,7 +87,7 @@ def plan_training(
 
 
 def decisions(provenance: Mapping[str, str]) -> dict[str, str]:
-    """Who decided the settings that are not defaults."""
+    """The sources of the settings that are not defaults."""
     return {path: source for path, source in provenance.items() if source != "default"}
 
 
