@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import pytest
 from mcp import Client
@@ -178,3 +179,17 @@ async def test_a_call_that_takes_seconds_is_told_of(client, tmp_path, monkeypatc
     assert len(heard) >= 2
     assert heard == sorted(heard)
     assert heard[0][1].startswith("rl_plan has worked for")
+
+
+async def test_events_are_told_in_pages(runs, tmp_path):
+    folder = tmp_path / "runs"
+    shutil.copytree(runs, folder)
+    run = gymsolve.open_run("@last", runs_dir=folder)
+    for number in range(45):
+        run.append_event("note", text=f"number {number}")
+    async with Client(make_server(Home(str(folder), Limits()))) as client:
+        newest = await ask(client, "rl_run", run=run.id, detail="events")
+        assert newest["events"][-1]["text"] == "number 44"
+        assert "older ones: offset=20." in newest["next"]
+        before = await ask(client, "rl_run", run=run.id, detail="events", offset=20)
+        assert [event["text"] for event in before["events"]] == [f"number {n}" for n in range(5, 25)]

@@ -14,9 +14,12 @@ from gymsolve.service.run_changes import News, wait_for
 from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.markdown import render_markdown
 from gymsolve.view.report.write import compose
+from gymsolve.view.run_view import RunView
 from gymsolve.view.runs import get_run
 
 _EVENT_TEXT = 300
+_EVENTS = 20
+"""Events at a time."""
 _PAGE = 6000
 """Characters of a report at a time."""
 
@@ -30,7 +33,9 @@ class Look(Arguments):
     wait: Annotated[int, Field(ge=0, le=45, description="Seconds to wait for news")] = 0
     until: Literal["end", "evaluation", "alert"] = "end"
     since: Annotated[str, Field(description="`cursor` of the last answer")] = ""
-    offset: Annotated[int, Field(ge=0, description="Of report: characters to leave out")] = 0
+    offset: Annotated[
+        int, Field(ge=0, description="Characters of a report, or newer events, to leave out")
+    ] = 0
 
 
 def _look(home: Home, given: Look, tell: Tell) -> Reply:
@@ -39,17 +44,16 @@ def _look(home: Home, given: Look, tell: Tell) -> Reply:
     if given.run.startswith(GROUP):
         refuse_given(given, "with a group", ("detail", "until", "since", "offset"))
         return _group(home, given, tell)
-    if given.detail != "report":
+    if given.detail not in ("report", "events"):
         refuse_given(given, f"with detail={given.detail}", ("offset",))
     if given.detail == "summary":
         return _news(home, given, tell)
     refuse_given(given, f"with detail={given.detail}", ("wait", "until", "since"))
     if given.detail == "report":
         return _report(home, given)
-    details = get_run(given.run, home.runs_dir)
     if given.detail == "events":
-        events = [shorten(event, _EVENT_TEXT) for event in details.events]
-        return Record({"run": details.id, "events": events, "problems": details.problems[:20], "about": DATA})
+        return _events(home, given)
+    details = get_run(given.run, home.runs_dir)
     decided, following = details.provenance, "rl_catalog(kind=settings, query) explains one."
     if given.detail == "settings":
         decided = {path: source for path, source in decided.items() if source != "default"}
@@ -57,6 +61,21 @@ def _look(home: Home, given: Look, tell: Tell) -> Reply:
     values = {path: shorten(_value(details.config, path), _EVENT_TEXT) for path in decided}
     decided_by = decided if given.detail == "settings" else {}
     return Record({"run": details.id, "settings": values, "decided_by": decided_by}, following)
+
+
+def _events(home: Home, given: Look) -> Reply:
+    """A page of the events of a run: the newest, or those before them."""
+    view = RunView(own_run(given.run, home)[0])
+    end = max(0, len(view.shown_events) - given.offset)
+    page = view.shown_events[max(0, end - _EVENTS) : end]
+    facts = {
+        "run": view.run.id,
+        "events": [shorten(event, _EVENT_TEXT) for event in page],
+        "problems": view.problems[:20],
+        "about": DATA,
+    }
+    older = end - len(page)
+    return Record(facts, f"{older} older ones: offset={given.offset + len(page)}." if older else None)
 
 
 def _value(config: Any, path: str) -> Any:
