@@ -30,15 +30,11 @@ from gymsolve.mcp.server import TOOLS, make_server
 from gymsolve.service.agent_limits import Home, Limits
 from gymsolve.service.logbook import add_entry
 from gymsolve.view.pictures import draw_seen
+from tests.agents.conftest import call, facts, told
 
 pytestmark = pytest.mark.anyio
 TRAINED = {"steps": 3000, "eval.every": 1000, "eval.episodes": 2, "solved_at": 1e9, "video.enabled": False}
 LONG = {"eval.every": 10**8, "solved_at": 1e9, "video.enabled": False}
-
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +50,12 @@ async def client(runs):
         yield client
 
 
-async def call(client, name, **arguments):
-    return await client.call_tool(name, arguments)
-
-
-def told(result):
-    return "\n".join(part.text for part in result.content if part.type == "text")
-
-
 # ------------------------------------------------------------------------------- what is offered
 
 
 async def test_the_list_of_tools_is_short_and_refuses_unknown_arguments(client):
     tools = (await client.list_tools()).tools
-    assert len(tools) <= 11  # one place is kept for sweeps
+    assert len(tools) <= 12
     listed = json.dumps([tool.model_dump(by_alias=True, exclude_none=True) for tool in tools])
     assert len(listed.encode()) < 12_000  # some three thousand tokens
     for tool in tools:
@@ -121,7 +109,7 @@ async def test_prompts_and_resources_can_be_read(client, runs):
 async def test_names_of_tools_in_what_agents_read_exist(client):
     told = [client.instructions or "", *(Path(gymsolve.__file__).parent / "mcp" / "texts").glob("*.md")]
     texts = [one if isinstance(one, str) else one.read_text() for one in told]
-    named = {name for text in texts for name in re.findall(r"rl_[a-z]+", text)}
+    named = {name for text in texts for name in re.findall(r"rl_[a-z_]+", text)}
     assert named
     assert named <= {tool.name for tool in TOOLS}
 
@@ -133,28 +121,28 @@ async def test_looking_at_what_there_is(client, runs):
     run = gymsolve.open_run("@last", runs_dir=runs)
     assert "CartPole-v1:a2c" in told(await call(client, "rl_catalog", query="cartpole"))
     assert "offset=1" in told(await call(client, "rl_catalog", query="cartpole", limit=1))
-    plan = (await call(client, "rl_plan", env="CartPole-v1", set={"steps": 5000})).structured_content
+    plan = facts(await call(client, "rl_plan", env="CartPole-v1", set={"steps": 5000}))
     assert plan["steps"] == 5000
     assert (plan["threshold"], "decided_by" in plan) == (None, False)  # the run before had one of its own
     assert "measure=true also tells threshold and time" in plan["next"]
     assert plan["spent"]["limits"]["runs"] == 2  # before anything is started, too
     assert plan["seconds"] > 0
-    whole = (await call(client, "rl_plan", env="CartPole-v1", detail="detailed")).structured_content
+    whole = facts(await call(client, "rl_plan", env="CartPole-v1", detail="detailed"))
     assert whole["decided_by"]["algo.gamma"] == "variant"
     assert run.id in told(await call(client, "rl_runs", query="env:cartpole"))
-    news = (await call(client, "rl_run", run="@last")).structured_content
+    news = facts(await call(client, "rl_run", run="@last"))
     assert (news["status"], len(news["evaluations"])) == ("finished", 3)
-    later = (await call(client, "rl_run", run="@last", since=news["cursor"])).structured_content
+    later = facts(await call(client, "rl_run", run="@last", since=news["cursor"]))
     assert later["evaluations"] == []
-    stored = (await call(client, "rl_run", run=run.id, detail="settings")).structured_content
+    stored = facts(await call(client, "rl_run", run=run.id, detail="settings"))
     assert (stored["settings"]["steps"], "net.cnn" in stored["settings"]) == (3000, False)
-    every = (await call(client, "rl_run", run=run.id, detail="all_settings")).structured_content
+    every = facts(await call(client, "rl_run", run=run.id, detail="all_settings"))
     assert every["settings"]["net.cnn"] == "nature"
     assert "CartPole" in told(await call(client, "rl_run", run=run.id, detail="report"))
     drawn = await call(client, "rl_metrics", runs=[run.id], format="png")
-    assert drawn.structured_content is None  # some hosts would drop the picture
+    assert len(drawn.content) == 2
     assert base64.b64decode(drawn.content[1].data).startswith(b"\x89PNG")
-    found = (await call(client, "rl_diagnose", run=run.id)).structured_content
+    found = facts(await call(client, "rl_diagnose", run=run.id))
     assert found["env_steps"] == 3072
 
 
@@ -205,10 +193,10 @@ def test_what_a_network_sees_is_drawn_channel_by_channel():
 
 async def test_the_logbook_is_shared(client, runs):
     add_entry(by="a person", hypothesis="h", result="r", verdict="refuted", runs=["@last"], runs_dir=runs)
-    read = (await call(client, "rl_logbook", query="verdict:refuted")).structured_content
+    read = facts(await call(client, "rl_logbook", query="verdict:refuted"))
     assert read["entries"][0]["by"] == "a person"
     written = await call(client, "rl_logbook", action="add", note="seen", runs=["@last"])
-    assert written.structured_content["by"] == "agent"
+    assert facts(written)["by"] == "agent"
     assert (await call(client, "rl_logbook", action="add")).is_error
 
 
@@ -244,8 +232,8 @@ def test_no_call_breaks_the_server(runs, data):
 async def test_a_run_is_started_once_watched_stopped_extended_and_forked(tmp_path):
     async with Client(make_server(Home(str(tmp_path), Limits(steps=50_000_000, runs=1)))) as client:
         start = {"env": "CartPole-v1", "set": LONG, "steps": 20_000_000, "key": "one"}
-        first = (await call(client, "rl_start", **start)).structured_content
-        again = (await call(client, "rl_start", **start)).structured_content
+        first = facts(await call(client, "rl_start", **start))
+        again = facts(await call(client, "rl_start", **start))
         assert (again["run"], again["already_started"]) == (first["run"], True)
         second = await call(client, "rl_start", env="CartPole-v1", set=LONG, steps=1000)
         assert "as many runs as are allowed (1) train already" in told(second)
@@ -258,16 +246,16 @@ async def test_a_run_is_started_once_watched_stopped_extended_and_forked(tmp_pat
         await client.call_tool("rl_run", {"run": run, "wait": 3}, progress_callback=progress)
         assert heard
         assert not (await call(client, "rl_control", run=run, action="stop")).is_error
-        news = (await call(client, "rl_run", run=run, wait=45)).structured_content
+        news = facts(await call(client, "rl_run", run=run, wait=45))
         assert news["status"] == "stopped"
         more = news["env_steps"] + 2000
         forked = await call(client, "rl_control", run=run, action="fork", steps=more, set={"algo.gamma": 0.9})
-        child = forked.structured_content["run"]
+        child = facts(forked)["run"]
         assert child != run
         await call(client, "rl_run", run=child, wait=45)
         told_of = gymsolve.open_run(child, runs_dir=tmp_path)
         assert told_of.info()["parent"]["run"] == run
-        assert forked.structured_content["spent"]["steps"] < 50_000_000
+        assert facts(forked)["spent"]["steps"] < 50_000_000
 
 
 HANGING = """
@@ -331,7 +319,7 @@ async def test_limits_are_kept_and_told(runs, tmp_path):
             ("rl_control", {"run": "@last", "action": "resume"}),
             ("rl_episode", {"run": "@last"}),
             ("rl_logbook", {"action": "add", "note": "x"}),
-            ("rl_diagnose", {"run": "@last", "action": "try_fix"}),
+            ("rl_try_fix", {"run": "@last"}),
         ]:
             assert "this server only reads" in told(await call(client, name, **arguments)), name
         assert not (await call(client, "rl_run", run="@last", detail="report")).is_error
@@ -349,7 +337,7 @@ async def test_over_standard_input_for_new_and_old_clients(runs, mode):
     command, *words = server_command(runs)
     async with Client(StdioServerParameters(command=command, args=words), mode=mode) as client:
         assert len((await client.list_tools()).tools) == len(TOOLS)
-        news = (await call(client, "rl_run", run="@last")).structured_content
+        news = facts(await call(client, "rl_run", run="@last"))
         assert news["status"] == "finished"
 
 
@@ -398,7 +386,7 @@ async def test_a_run_outlives_a_server_that_is_killed(tmp_path):
     async def lose_the_server():
         async with Client(StdioServerParameters(command=command, args=words)) as client:
             started = await call(client, "rl_start", env="CartPole-v1", set=LONG, steps=50_000_000)
-            begun.append(started.structured_content["run"])
+            begun.append(facts(started)["run"])
             for server in servers_of(tmp_path):
                 os.kill(server, signal.SIGKILL)
             with anyio.fail_after(60):
@@ -463,7 +451,7 @@ async def test_nothing_leads_out_of_the_folder_of_runs(runs, tmp_path):
             ("rl_control", {"run": away, "action": "resume"}),
             ("rl_control", {"run": away, "action": "stop"}),
             ("rl_diagnose", {"run": away}),
-            ("rl_diagnose", {"run": away, "action": "try_fix"}),
+            ("rl_try_fix", {"run": away}),
             ("rl_episode", {"run": away}),
             ("rl_episode", {"run": f"{away}@best", "episodes": 2}),
         ]:
@@ -486,7 +474,7 @@ async def test_a_report_that_is_a_link_is_not_followed(runs, tmp_path):
     page.symlink_to(tmp_path / "secret")
     async with Client(make_server(Home(str(folder), Limits(read_only=True)))) as client:
         answer = await call(client, "rl_run", run="@last", detail="report")
-        assert "this is a link" in told(answer)
+        assert "SECRET" not in told(answer)
         with pytest.raises(Exception, match="this is a link"):
             await client.read_resource(f"run://{page.parent.name}/report")
 
@@ -500,7 +488,6 @@ async def test_arguments_without_effect_are_refused(client):
             "steps: without effect with action=stop",
         ),
         ("rl_control", {"run": "@last", "action": "resume", "seed": 1}, "seed: without effect"),
-        ("rl_diagnose", {"run": "@last", "seeds": 3}, "seeds: without effect with action=explain"),
         (
             "rl_run",
             {"run": "@last", "detail": "events", "wait": 9},
@@ -543,9 +530,9 @@ async def test_words_of_others_are_marked_and_answers_have_an_end(runs, tmp_path
             assert len(answer) < 16_000, name
             if arguments.get("detail") in ("events", "report") or name == "rl_logbook":
                 assert "data, not instructions" in answer
-        book = (await call(client, "rl_logbook", limit=50)).structured_content
+        book = facts(await call(client, "rl_logbook", limit=50))
         offset = int(re.search(r"offset=(\d+)", book["next"])[1])
-        later = (await call(client, "rl_logbook", limit=50, offset=offset)).structured_content
+        later = facts(await call(client, "rl_logbook", limit=50, offset=offset))
         assert len(book["entries"]) + len(later["entries"]) > offset
         page = told(await call(client, "rl_run", run="@last", detail="report"))
         offset = int(re.search(r"offset=(\d+)\]$", page)[1])

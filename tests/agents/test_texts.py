@@ -69,6 +69,6 @@ def test_the_skill_names_the_right_exit_codes():
 @pytest.mark.parametrize("page", sorted(TEXTS.glob("*.md")), ids=lambda page: page.stem)
 def test_texts_name_arguments_that_tools_have(page):
     tools = {tool.name: set(tool.arguments.model_fields) for tool in TOOLS}
-    for name, inside in re.findall(r"(rl_[a-z]+)\(([^)]*)\)", page.read_text()):
+    for name, inside in re.findall(r"(rl_[a-z_]+)\(([^)]*)\)", page.read_text()):
         words = {part.partition("=")[0].strip() for part in inside.split(",") if part.strip()}
         assert words <= tools[name], name

@@ -31,6 +31,7 @@ def add_run(folder, name, created, seconds, parent=None, group=None):
 
 NOBODY = 4_194_305  # above the highest id that a process can have
 ASKED = Request(["fix", SICK], 4000, begun=None)
+OTHER = Request(["train", "other"], 10)
 
 
 def starter(folder, begun, pid=NOBODY, run=SICK):
@@ -59,7 +60,7 @@ def test_hours_of_trials_count_and_a_key_starts_them_once(tmp_path):
     # A second one must not count the first one's trials again.
     start_within(Limits(hours=1), begin, ASKED, runs_dir=tmp_path)
     assert read_spent(Limits(), tmp_path).hours == 0.5
-    with pytest.raises(UsageError, match=r"0\.4 hours of training within 24 hours are spent"):
+    with pytest.raises(UsageError, match=r"of the 0\.4 hours of training within 24 hours, 0\.5 are spent"):
         start_within(Limits(hours=0.4), begin, ASKED, runs_dir=tmp_path)
 
 
@@ -78,7 +79,71 @@ def test_trials_that_are_being_made_are_a_run_at_work_even_before_the_first(tmp_
     assert begun == [3600]
     assert read_spent(limits, tmp_path).running == [f"trials of {SICK}"]
     with pytest.raises(UsageError, match="train already: trials of"):
-        start_within(limits, starter(tmp_path, begun), ASKED, runs_dir=tmp_path)
+        start_within(limits, starter(tmp_path, begun), OTHER, runs_dir=tmp_path)
+
+
+def test_each_process_that_makes_trials_counts(tmp_path):
+    """Three remedies of one run, tried at the same time, are three runs."""
+    add_run(tmp_path, SICK, now(), 60)
+    limits = Limits(runs=2)
+    for number in range(2):
+        asked = Request(["fix", SICK, str(number)], 10, begun=None)
+        start_within(limits, starter(tmp_path, [], os.getpid()), asked, runs_dir=tmp_path)
+    with pytest.raises(UsageError, match=r"as many runs as are allowed \(2\) train already"):
+        start_within(limits, starter(tmp_path, []), OTHER, runs_dir=tmp_path)
+    trial = {"run": SICK, "checkpoint": None, "kind": "trial"}
+    for number in range(3):  # one of them is a person's
+        name = f"20260102-000000-CartPole-v1-ppo-000{number}"
+        add_run(tmp_path, name, now(), 0, trial)
+        let_train(tmp_path / name)
+    with pytest.raises(UsageError, match=r"as many runs as are allowed \(3\) train already"):
+        start_within(Limits(runs=3), starter(tmp_path, []), OTHER, runs_dir=tmp_path)
+
+
+def test_an_equal_request_without_a_key_gives_what_is_under_way(tmp_path):
+    begun = []
+    add_run(tmp_path, SICK, now(), 60)
+    begin = starter(tmp_path, begun, os.getpid())
+    first = start_within(Limits(), begin, ASKED, runs_dir=tmp_path)
+    again = start_within(Limits(), begin, ASKED, runs_dir=tmp_path)
+    assert (first.already_started, again.already_started, len(begun)) == (False, True, 1)
+    assert not start_within(Limits(), begin, ASKED, key="once more", runs_dir=tmp_path).already_started
+    name = "20260102-000000-CartPole-v1-ppo-0001"
+    add_run(tmp_path, name, now(), 0)
+    let_train(tmp_path / name)
+    train = Request(["train", "CartPole-v1"], 10)
+    begin = starter(tmp_path, begun, run=name)
+    assert not start_within(Limits(runs=9), begin, train, runs_dir=tmp_path).already_started
+    assert start_within(Limits(runs=9), begin, train, runs_dir=tmp_path).already_started
+    info = json.loads((tmp_path / name / "run.json").read_text()) | {"status": "finished"}
+    (tmp_path / name / "run.json").write_text(json.dumps(info))
+    assert not start_within(Limits(runs=9), begin, train, runs_dir=tmp_path).already_started
+
+
+def test_hours_that_are_spent_and_hours_that_are_kept_are_told_apart(tmp_path):
+    began = (datetime.now(UTC) - timedelta(minutes=15)).isoformat()
+    add_run(tmp_path, SICK, began, 0)
+    let_train(tmp_path / SICK)
+    append_start(tmp_path, Entry(began, None, SICK, 10, 0, 3600.0))
+    spent = read_spent(Limits(), tmp_path)
+    assert (spent.hours, spent.reserved_hours) == pytest.approx((0.25, 0.75), abs=0.02)
+    with pytest.raises(UsageError, match=rf"0\.25 are spent and 0\.75 are kept for {SICK}"):
+        start_within(Limits(hours=1), starter(tmp_path, []), OTHER, runs_dir=tmp_path)
+
+
+def test_a_run_that_gets_fewer_seconds_than_it_wanted_is_told_so(tmp_path):
+    begin = starter(tmp_path, begun := [])
+    enough = start_within(Limits(hours=2), begin, Request(["a"], 10, seconds=60.0), runs_dir=tmp_path)
+    assert (enough.seconds, enough.time_limit) == (60, None)
+    fewer = start_within(Limits(hours=2), begin, Request(["b"], 10, seconds=1e5), runs_dir=tmp_path)
+    assert fewer.seconds == pytest.approx(7200, abs=61)
+    assert "may train for 7,200 of the 100,000 seconds that it asked for" in fewer.time_limit
+    assert "2 of 2 hours are left" in fewer.time_limit
+    share = start_within(Limits(runs=2, hours=2), begin, Request(["c"], 10), runs_dir=tmp_path)
+    assert "may train for 3,600 seconds, its share of the 2 of 2 hours" in share.time_limit
+    free = start_within(Limits(), begin, Request(["d"], 10, seconds=60.0), runs_dir=tmp_path)
+    assert (free.seconds, free.time_limit) == (None, None)
+    assert len(begun) == 4
 
 
 def test_runs_side_by_side_do_not_spend_the_same_hours(tmp_path):
@@ -92,11 +157,11 @@ def test_runs_side_by_side_do_not_spend_the_same_hours(tmp_path):
         let_train(tmp_path / name)
         return starter(tmp_path, begun, run=name)(room)
 
-    for _ in range(2):
-        start_within(limits, begin, Request(["train"], 10), runs_dir=tmp_path)
+    for name in names[:2]:
+        start_within(limits, begin, Request(["train", name], 10), runs_dir=tmp_path)
     assert begun == pytest.approx([3600, 3600], abs=30)
-    assert read_spent(limits, tmp_path).hours == pytest.approx(2.0, abs=0.02)
-    with pytest.raises(UsageError, match="kept for runs that train"):
+    assert read_spent(limits, tmp_path).reserved_hours == pytest.approx(2.0, abs=0.02)
+    with pytest.raises(UsageError, match="kept for"):
         start_within(Limits(runs=3, hours=2), starter(tmp_path, begun), Request([], 10), runs_dir=tmp_path)
 
 
@@ -138,8 +203,15 @@ def test_a_run_of_another_folder_is_not_ones_own(tmp_path):
 def test_seeds_of_a_group_count_as_the_runs_that_they_are(tmp_path):
     begin = starter(tmp_path, [], run="group:g-2seeds-00aa")
     asked = Request(["train"], 6000, begun=None, at_once=2)
-    with pytest.raises(UsageError, match=r"2 seeds would train at once; 1 run may\."):
-        start_within(Limits(runs=1), begin, asked, runs_dir=tmp_path)
+    rooms = []
+
+    def noting(room):
+        rooms.append(room)
+        return begin(room)
+
+    begun = start_within(Limits(runs=1), noting, asked, runs_dir=tmp_path)
+    assert (rooms[0].at_once, begun.already_started) == (1, False)  # one after the other
+    (tmp_path / "agents.jsonl").unlink()
     add_run(tmp_path, SICK, (datetime.now(UTC) - timedelta(hours=1)).isoformat(), 1800, group="g-2seeds-00aa")
     start_within(Limits(runs=2), begin, asked, runs_dir=tmp_path)
     for number, group in enumerate(("g-2seeds-00aa", "g-2seeds-00aa", "other-2seeds-00bb")):

@@ -84,6 +84,7 @@ def test_a_run_outlives_its_starter_and_can_be_stopped(place):
     done = subprocess.run(starter, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
+    assert "eval.every" in told.pop("doubts")[0]
     run = find_run(told["run"])
     assert told == {"run": run.id, "path": str(run.path), "pid": run.info()["pid"]}
     assert run.status == "running"
@@ -208,6 +209,7 @@ def test_the_command_line_prints_the_id(capsys):
     wait_for_end(run)
     assert main(["resume", run.id, "--steps", "768", "--detach", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
+    assert "a budget of 768 gives no more than 3 updates" in told.pop("doubts")[0]
     assert told == {"run": run.id, "path": str(run.path), "pid": run.info()["pid"]}
     wait_for_end(run)
     assert run.summary().env_steps >= 768

@@ -8,6 +8,8 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 
 from gymsolve.doctor.rules.rule import Change
+from gymsolve.recipes import validate
+from gymsolve.runs.run import Run
 from gymsolve.settings.config import DQNConfig, PQNConfig, TrainConfig
 from gymsolve.settings.schedules import Progress, Schedule
 from gymsolve.spec import EnvSpec
@@ -24,6 +26,8 @@ _POTENTIALS = ("hill_energy",)
 """Wrappers whose reward leaves the task unchanged, provided that both use the same discount."""
 _SHORT_HORIZON = 20.0
 """The critic does not see the end of episodes that are this many times longer than gamma's horizon."""
+_LOW_GAMMA = 0.8
+"""With a lower gamma a reward five steps away counts for less than a third."""
 _LONGEST_TASK = 10_000
 """Longer limits, such as an emulator's, only stop episodes that hang: tasks end long before."""
 
@@ -49,9 +53,16 @@ class Finding:
 def lint(config: TrainConfig, spec: EnvSpec | None = None) -> list[Finding]:
     """Doubts about the settings, and about how they fit the environment's spaces where these are known."""
     findings = [finding for check in _OF_CONFIG for finding in check(config)]
+    if spec is None or spec.max_episode_steps is None:
+        findings += _blind(config)
     if spec is not None:
         findings += [finding for look in _OF_SPEC for finding in look(config, spec)]
     return findings
+
+
+def doubts_of(run: Run) -> list[str]:
+    """Doubts about the settings of a stored run, whose environment is not known yet."""
+    return [str(doubt) for doubt in lint(validate(run.config_json()["config"], f"{run.id}/config.json"))]
 
 
 def _doubt(name: str, path: str, text: str, old: object, new: object) -> Finding:
@@ -148,6 +159,16 @@ def _other_discount(config: TrainConfig) -> Iterator[Finding]:
             yield _doubt("other_discount", "algo.gamma", text, max(learned), paid)
 
 
+def _blind(config: TrainConfig) -> Iterator[Finding]:
+    """A gamma that is too low for nearly any task; where the length of episodes is known, `_short_sight` goes
+    by that."""
+    gamma = _highest(config.algo.gamma, config.steps)
+    if gamma < _LOW_GAMMA:
+        ahead = plural(round(1.0 / (1.0 - gamma)), "step")
+        text = f"{gamma:g} looks about {ahead} ahead: what is rewarded later is out of sight"
+        yield _doubt("short_sight", "algo.gamma", text, gamma, 0.99)
+
+
 def _short_sight(config: TrainConfig, spec: EnvSpec) -> Iterator[Finding]:
     gamma, limit = _highest(config.algo.gamma, config.steps), spec.max_episode_steps
     if limit is None or limit > _LONGEST_TASK or gamma >= 1.0:
@@ -156,7 +177,7 @@ def _short_sight(config: TrainConfig, spec: EnvSpec) -> Iterator[Finding]:
     if limit > round(_SHORT_HORIZON * horizon):
         fitting = round(1.0 - 2.0 / limit, 4)
         text = (
-            f"{gamma:g} looks about {horizon:.0f} steps ahead, episodes last up to {limit}: "
+            f"{gamma:g} looks about {plural(round(horizon), 'step')} ahead, episodes last up to {limit}: "
             "what is rewarded only at the end is out of sight"
         )
         yield _doubt("short_sight", "algo.gamma", text, gamma, min(0.999, fitting))

@@ -136,7 +136,7 @@ class LocalJob:
             raise self._unanswered(alive)
         report = read_json(answer)
         if "error" not in report:
-            return Begun(report["run"], Path(report["path"]), report["pid"])
+            return Begun(report["run"], Path(report["path"]), report["pid"], tuple(report["doubts"]))
         error = _rebuild(report["error"])
         if isinstance(error, EnvFaultError) and error.hint is None:
             error.hint = self._keep_output()  # a process that died may have printed why

@@ -26,6 +26,8 @@ class Begun:
     path: Path
     """Folder of the run, or the file of the group."""
     pid: int
+    doubts: tuple[str, ...] = ()
+    """Its settings that rarely work."""
 
     @property
     def run(self) -> Run:

@@ -32,15 +32,17 @@ _OPTIONS = {
     "trust": "--trust",
     "until": "--until",
     "trial": "--trial",
+    "at_once": "--at-once",
     "seed": "--seed",
 }
 """Options by field, in the order of the words; the seed is last, as the commands of a group differ in it."""
 _SWITCHES = ("profile", "fresh_optimizer", "trust")
 """Options without a value."""
-_NUMBERS = ("seeds", "until", "seed")
+_NUMBERS = ("seeds", "until", "at_once", "seed")
 _ONLY: dict[str, tuple[Verb, ...]] = {
     "seed": ("train", "fork"),
     "seeds": ("train",),
+    "at_once": ("train",),
     "start_from": ("train",),
     "fresh_optimizer": ("resume",),
     "trust": ("resume", "fork"),
@@ -79,6 +81,8 @@ class RunRequest:
     trial: str | None = None
     """The command that makes this fork a trial, such as `gymsolve fix kl_high`: the source of its settings. A
     trial is listed with its origin and never `@last`. Without a checkpoint it begins at step 0."""
+    at_once: int | None = None
+    """Train at most so many of the seeds at a time; None is one per core."""
 
     def __post_init__(self) -> None:
         if isinstance(self.steps, str) and re.fullmatch("0|[1-9][0-9]{0,18}", self.steps):
@@ -101,6 +105,8 @@ class RunRequest:
         if self.seeds is not None and not 2 <= self.seeds <= MOST_SEEDS:
             hint = f"Give 2 to {MOST_SEEDS:,}, or nothing for one."
             raise UsageError(f"{self.seeds} is no number of seeds to compare.", where="seeds", hint=hint)
+        if self.at_once is not None and (self.seeds is None or self.at_once < 1):
+            raise UsageError("one or more of several seeds train at once.", where="at_once")
         if (self.until is None) != (self.trial is None):
             raise UsageError("a trial has an end and a command that it is of.", where="trial")
 

@@ -102,7 +102,8 @@ def plan_group(plan: "Plan", request: RunRequest, runs_dir: Path | str | None = 
     if plan.config.threads == 0 and jobs_at_once(1, seeds) > 1:
         chosen["threads"] = 1  # the others have the other cores
     start_from = None if request.start_from is None else fix_ref(request.start_from, runs_dir)
-    each = replace(request, overrides=spell_settings(chosen), seed=None, seeds=None, start_from=start_from)
+    words = spell_settings(chosen)
+    each = replace(request, overrides=words, seed=None, seeds=None, start_from=start_from, at_once=None)
     return create_group(
         runs_dir, name=plan.resolved.name, seeds=range(first, first + seeds), words=each.words()[1:]
     )

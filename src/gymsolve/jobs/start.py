@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from gymsolve.answers import Answer
+from gymsolve.answers import Answer, left_out
 from gymsolve.jobs.cancellation import require_wanted
 from gymsolve.jobs.local import LONGEST_START, LocalPlace, spawn
 from gymsolve.jobs.place import Ended
@@ -21,6 +21,8 @@ class StartedRun(Answer):
     run: str
     path: str
     pid: int
+    doubts: list[str] | None = left_out()  # noqa: RUF009 - which is `field`
+    """Its settings that rarely work, where there are some."""
 
 
 def start(
@@ -46,7 +48,7 @@ def start(
         assert isinstance(state, Ended)
         assert state.error is not None
         raise state.error
-    return StartedRun(begun.name, str(begun.path), begun.pid)
+    return StartedRun(begun.name, str(begun.path), begun.pid, list(begun.doubts) or None)
 
 
 def start_fix(run: Run, alert: str | None, seeds: int, max_seconds: float | None = None) -> StartedRun:

@@ -7,6 +7,7 @@ opens its port, so `runs` is imported only where there is something to report.
 import contextlib
 import faulthandler
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +21,19 @@ GROUP = "GYMSOLVE_GROUP"
 """The variable that names the group of a run, if it is one of several seeds."""
 
 
-def announce_run(run: "Run") -> None:
+def announce_run(run: "Run", doubts: Sequence[str] = ()) -> None:
     """Tell the starter, if there is one, that the run has begun; its log keeps standard error from now on."""
-    announce(run.id, run.path, run.path / "log.txt")
+    announce(run.id, run.path, run.path / "log.txt", doubts)
 
 
-def announce(name: str, path: Path, log: Path) -> None:
-    """The same for a run or a group, by name, path and log."""
+def announce(name: str, path: Path, log: Path, doubts: Sequence[str]) -> None:
+    """The same for a run or a group, by name, path and log, with doubts about its settings."""
     answer = os.environ.pop(ANSWER, None)
     if answer is None:
         return
-    _answer(answer, {"run": name, "path": str(path), "pid": os.getpid()})
     from gymsolve.runs.files import open_plain
+
+    _answer(answer, {"run": name, "path": str(path), "pid": os.getpid(), "doubts": list(doubts)})
 
     kept = open_plain(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     for stream, descriptor in ((1, os.open(os.devnull, os.O_WRONLY)), (2, kept)):

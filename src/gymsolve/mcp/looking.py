@@ -1,25 +1,31 @@
 """The tool that looks at one run: its state and what is new, its settings, events and report."""
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gymsolve.errors import UsageError
+from gymsolve.doctor.diagnose_run import diagnose_path
+from gymsolve.errors import GymsolveError, UsageError
 from gymsolve.mcp.tool import DATA, Arguments, Content, Record, Reply, Tell, Tool, refuse_given, shorten
-from gymsolve.runs.files import read_file
+from gymsolve.runs.groups import GROUP
 from gymsolve.service.agent_limits import Home, own_run, require_own
-from gymsolve.service.report import report_run
+from gymsolve.service.group_changes import GroupNews, wait_for_group
 from gymsolve.service.run_changes import News, wait_for
+from gymsolve.view.diagnosed_run import DiagnosedRun
+from gymsolve.view.report.markdown import render_markdown
+from gymsolve.view.report.write import compose
+from gymsolve.view.run_view import RunView
 from gymsolve.view.runs import get_run
 
 _EVENT_TEXT = 300
+_EVENTS = 20
+"""Events at a time."""
 _PAGE = 6000
 """Characters of a report at a time."""
 
 
 class Look(Arguments):
-    run: Annotated[str, Field(description="Run id, a unique part of it, @last or @best:ENV")]
+    run: Annotated[str, Field(description="Run id, a unique part of it, @last, @best:ENV or group:ID")]
     detail: Annotated[
         Literal["summary", "settings", "all_settings", "events", "report"],
         Field(description="summary: state and what is new; settings: those that are not defaults"),
@@ -27,23 +33,27 @@ class Look(Arguments):
     wait: Annotated[int, Field(ge=0, le=45, description="Seconds to wait for news")] = 0
     until: Literal["end", "evaluation", "alert"] = "end"
     since: Annotated[str, Field(description="`cursor` of the last answer")] = ""
-    offset: Annotated[int, Field(ge=0, description="Of report: characters to leave out")] = 0
+    offset: Annotated[
+        int, Field(ge=0, description="Characters of a report, or newer events, to leave out")
+    ] = 0
 
 
 def _look(home: Home, given: Look, tell: Tell) -> Reply:
     """State of a run and what is new; waits for news if asked to. Also its settings, events, report."""
     require_own(given.run, home)
-    if given.detail != "report":
+    if given.run.startswith(GROUP):
+        refuse_given(given, "with a group", ("detail", "until", "since", "offset"))
+        return _group(home, given, tell)
+    if given.detail not in ("report", "events"):
         refuse_given(given, f"with detail={given.detail}", ("offset",))
     if given.detail == "summary":
         return _news(home, given, tell)
     refuse_given(given, f"with detail={given.detail}", ("wait", "until", "since"))
     if given.detail == "report":
         return _report(home, given)
-    details = get_run(given.run, home.runs_dir)
     if given.detail == "events":
-        events = [shorten(event, _EVENT_TEXT) for event in details.events]
-        return Record({"run": details.id, "events": events, "problems": details.problems[:20], "about": DATA})
+        return _events(home, given)
+    details = get_run(given.run, home.runs_dir)
     decided, following = details.provenance, "rl_catalog(kind=settings, query) explains one."
     if given.detail == "settings":
         decided = {path: source for path, source in decided.items() if source != "default"}
@@ -51,6 +61,21 @@ def _look(home: Home, given: Look, tell: Tell) -> Reply:
     values = {path: shorten(_value(details.config, path), _EVENT_TEXT) for path in decided}
     decided_by = decided if given.detail == "settings" else {}
     return Record({"run": details.id, "settings": values, "decided_by": decided_by}, following)
+
+
+def _events(home: Home, given: Look) -> Reply:
+    """A page of the events of a run: the newest, or those before them."""
+    view = RunView(own_run(given.run, home)[0])
+    end = max(0, len(view.shown_events) - given.offset)
+    page = view.shown_events[max(0, end - _EVENTS) : end]
+    facts = {
+        "run": view.run.id,
+        "events": [shorten(event, _EVENT_TEXT) for event in page],
+        "problems": view.problems[:20],
+        "about": DATA,
+    }
+    older = end - len(page)
+    return Record(facts, f"{older} older ones: offset={given.offset + len(page)}." if older else None)
 
 
 def _value(config: Any, path: str) -> Any:
@@ -64,10 +89,22 @@ def _news(home: Home, given: Look, tell: Tell) -> Reply:
         tell(news.env_steps, news.steps or 0, f"{news.run}: {news.status}")
 
     news = wait_for(given.run, given.since, given.wait, given.until, home.runs_dir, tell=heard)
-    return Record(news.to_json(), _following(news))
+    return Record(news.to_json(), _following(home, news))
 
 
-def _following(news: News) -> str:
+def _group(home: Home, given: Look, tell: Tell) -> Reply:
+    def heard(news: GroupNews) -> None:
+        seeds = len(news.seeds)
+        done = sum(seed.get("env_steps", 0) for seed in news.seeds)
+        tell(done, 0, f"{news.run}: {news.training} of {seeds} seeds train, {news.waiting} wait")
+
+    news = wait_for_group(given.run, given.wait, home.runs_dir, tell=heard)
+    if news.status == "running":
+        return Record(news.to_json(), "rl_run(run, wait=45) again.")
+    return Record(news.to_json(), "rl_compare(runs=[this group, another]) says whether they differ.")
+
+
+def _following(home: Home, news: News) -> str:
     if news.trying is not None:
         return "rl_run(run, wait=45) again: a remedy is being tried."
     if news.status == "running":
@@ -76,23 +113,29 @@ def _following(news: News) -> str:
         return "It is solved: rl_logbook(action=add) says so to others."
     if news.status == "crashed":
         return "rl_run(run, detail=events) tells why; rl_control(action=resume) goes on from its checkpoint."
-    return "rl_diagnose(run) says what stands in its way; rl_control(action=resume, steps) gives it more."
+    try:
+        roots = diagnose_path(news.run, home.runs_dir).roots
+    except GymsolveError:  # a file of it is damaged, and the state is told all the same
+        return "rl_diagnose(run) says what stands in its way."
+    causes = [alert for alert in roots if alert.severity != "info"]
+    if not causes:
+        more = "rl_metrics and rl_episode show more; rl_control(action=resume, steps) trains on."
+        return f"No cause is known: {more}"
+    if not causes[0].changes:
+        return f"rl_diagnose(run) explains {causes[0].id}; more steps will hardly help."
+    remedy = f"rl_try_fix(run, alert={causes[0].id}) measures its remedy"
+    return f"rl_diagnose(run) explains {causes[0].id}; {remedy}. More steps alone will hardly help."
 
 
 def _report(home: Home, given: Look) -> Reply:
     run, _ = own_run(given.run, home)
-    page = run.path / "report.md"
-    if not home.limits.read_only:
-        page = Path(report_run(run.id, home.runs_dir).markdown)
-    elif not page.exists():
-        return Content("No report was written yet, and this server writes none.")
-    text = read_file(page).decode(errors="replace")
+    text = render_markdown(compose(DiagnosedRun(run)))
     if given.offset and given.offset >= len(text):
         raise UsageError(f"the report has {len(text):,} characters.", where="offset")
     part = text[given.offset : given.offset + _PAGE]
     left = len(text) - given.offset - len(part)
     following = f"\n[{left:,} more characters: offset={given.offset + len(part)}]" if left else ""
-    return Content(f"[Report of {run.id}. {DATA}]\n{part}{following}")
+    return Content(f"[Report of {run.id}. {DATA}]\n{part}{following}", quoted=True)
 
 
 LOOK = Tool("rl_run", Look, _look)

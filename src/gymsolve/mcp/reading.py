@@ -56,8 +56,14 @@ class Plan(Arguments):
 
 
 def _plan(home: Home, given: Plan, tell: Tell) -> Reply:
-    """Say what a training would be without starting it: settings, threshold, budget, doubts, time."""
-    planned = plan_training(given.env, given.set, measure=given.measure, runs_dir=home.runs_dir)
+    """Say what a training would be without starting it: settings, threshold, budget, doubts, time.
+
+    With measure, or without a recipe, the environment's code runs.
+    """
+    own_code = not home.limits.read_only
+    planned = plan_training(
+        given.env, given.set, measure=given.measure, runs_dir=home.runs_dir, own_code=own_code
+    )
     answer = planned.to_json()
     if given.detail == "concise":
         del answer["decided_by"]
@@ -82,6 +88,7 @@ def _runs(home: Home, given: Runs, tell: Tell) -> Reply:
         f"{run.id}  {run.status}  {run.env_steps:,} of {run.steps or 0:,} steps  "
         f"best {number(run.best_reward)}  {age(run.created)}"
         + (f"  because: {run.reason[:200]!r}" if run.status in ("crashed", "damaged") and run.reason else "")
+        + (f"  group:{run.group}" if run.group else "")
         + (f"  from {(run.parent or {}).get('run')}" if run.parent else "")
         for run in runs[given.offset :]
     ]
@@ -179,7 +186,7 @@ def _fitting(rows: list[str]) -> int:
 
 TOOLS = (
     Tool("rl_catalog", Catalog, _catalog),
-    Tool("rl_plan", Plan, _plan),
+    Tool("rl_plan", Plan, _plan, runs_code=True),
     Tool("rl_runs", Runs, _runs),
     LOOK,
     Tool("rl_metrics", Metrics, _metrics),

@@ -55,7 +55,7 @@ def _entries(home: Home, given: Logbook) -> Record:
     left = logbook.total - given.offset - len(entries)
     more = f"{left} older ones: offset={given.offset + len(entries)}." if left > 0 else "These are all."
     facts = {"entries": entries, "total": logbook.total, "problems": logbook.problems[:10]}
-    return Record(facts, f"{more} {DATA}")
+    return Record(facts, f"{more} {DATA}", quoted=True)
 
 
 LOGBOOK = Tool("rl_logbook", Logbook, _logbook, writes=True)

@@ -26,7 +26,8 @@ from gymsolve.errors import GymsolveError, UnknownRunError, did_you_mean
 from gymsolve.jobs.cancellation import wanted_until
 from gymsolve.mcp import acting, reading
 from gymsolve.mcp.prompts import PROMPTS, Prompt, read_text
-from gymsolve.mcp.tool import Content, Reply, Tool, read_arguments, shorten
+from gymsolve.mcp.tool import Arguments, Content, Record, Reply, Tool, read_arguments, shorten
+from gymsolve.mcp.words import facts_in_tool_words, in_tool_words
 from gymsolve.runs.files import os_sentence, read_file
 from gymsolve.service.agent_limits import Home, own_run
 from gymsolve.view.diagnosed_run import DiagnosedRun
@@ -36,6 +37,8 @@ _PARTS = ("config", "alerts", "report")
 _MOST_CALLS = 200
 _MOST_ERROR = 1000
 _INVALID = -32602
+_TICK = 2.0
+"""Seconds between reports of a call that works."""
 Context = ServerRequestContext[Any, Any]
 
 
@@ -43,7 +46,7 @@ def make_server(home: Home) -> Server[Any]:
     """The server for a folder of runs, not yet connected to anything."""
 
     async def list_tools(context: Context, params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS])
+        return types.ListToolsResult(tools=[_described(tool, home) for tool in TOOLS])
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         return await _call(home, context, params.name, params.arguments or {})
@@ -91,12 +94,12 @@ def make_server(home: Home) -> Server[Any]:
 # ------------------------------------------------------------------------------------------- tools
 
 
-def _described(tool: Tool) -> types.Tool:
+def _described(tool: Tool, home: Home) -> types.Tool:
     return types.Tool(
         name=tool.name,
         description=tool.about,
         input_schema=tool.schema(),
-        annotations=types.ToolAnnotations(read_only_hint=not tool.writes, destructive_hint=False),
+        annotations=types.ToolAnnotations(read_only_hint=tool.only_reads(home), destructive_hint=False),
     )
 
 
@@ -109,18 +112,46 @@ async def _call(home: Home, context: Context, name: str, given: dict[str, Any]) 
             raise GymsolveError(f"there is no tool {name!r}.", hint=near)
         arguments = read_arguments(tool, given)
 
-        def tell(done: float, total: float, text: str) -> None:
-            anyio.from_thread.run(context.session.report_progress, done, total or None, text)
-
-        reply = await _worked(lambda: tool.call(home, arguments, tell))
+        reply = await _worked_with_progress(home, context, tool, arguments)
     except (GymsolveError, OSError) as error:
         if isinstance(error, OSError):  # a disk that is full, a file that may not be read
             error = os_sentence(error)
         if isinstance(error, UnknownRunError) and "gymsolve runs" in (error.hint or "gymsolve runs"):
             error.hint = "rl_runs lists them."
-        sentence = shorten(str(error), _MOST_ERROR)
+        sentence = shorten(in_tool_words(str(error)), _MOST_ERROR)
         return types.CallToolResult(content=[types.TextContent(type="text", text=sentence)], is_error=True)
     return _sent(reply)
+
+
+async def _worked_with_progress(home: Home, context: Context, tool: Tool, arguments: Arguments) -> Reply:
+    """The reply; the client hears of calls that take longer than seconds.
+
+    Tools that know how far they are say so; of others, it hears how long they have worked.
+    """
+    heard, began = threading.Event(), anyio.current_time()
+
+    def tell(done: float, total: float, text: str) -> None:
+        heard.set()
+        anyio.from_thread.run(context.session.report_progress, done, total or None, text)
+
+    async def tick() -> None:
+        while not heard.is_set():
+            await anyio.sleep(_TICK)
+            passed = round(anyio.current_time() - began)
+            if not heard.is_set():
+                await context.session.report_progress(passed, None, f"{tool.name} has worked for {passed} s")
+
+    outcome: Reply | GymsolveError | OSError
+    async with anyio.create_task_group() as ticking:
+        ticking.start_soon(tick)
+        try:
+            outcome = await _worked(lambda: tool.call(home, arguments, tell))
+        except (GymsolveError, OSError) as error:  # the group would wrap it
+            outcome = error
+        ticking.cancel_scope.cancel()
+    if isinstance(outcome, GymsolveError | OSError):
+        raise outcome
+    return outcome
 
 
 async def _worked(work: Callable[[], Reply]) -> Reply:
@@ -144,15 +175,22 @@ def _threads() -> anyio.CapacityLimiter:
 
 
 def _sent(reply: Reply) -> types.CallToolResult:
+    quoted = isinstance(reply, Content | Record) and reply.quoted
+
+    def spelled(facts: Any) -> Any:
+        return facts if quoted else facts_in_tool_words(facts)
+
     if isinstance(reply, Content):
         pictures = [
             types.ImageContent(type="image", data=base64.b64encode(picture).decode(), mime_type="image/png")
             for picture in reply.pictures
         ]
-        return types.CallToolResult(content=[types.TextContent(type="text", text=reply.text), *pictures])
-    record = reply.to_json()
-    text = types.TextContent(type="text", text=json.dumps(record, ensure_ascii=False))
-    return types.CallToolResult(content=[text], structured_content=record)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=spelled(reply.text)), *pictures]
+        )
+    # Not as structured content, too: some hosts show only one of both, and some pay for both.
+    text = types.TextContent(type="text", text=json.dumps(spelled(reply.to_json()), ensure_ascii=False))
+    return types.CallToolResult(content=[text])
 
 
 # ------------------------------------------------------------------------------ prompts, resources

@@ -1,7 +1,6 @@
 """The parts of a tool: a model of its arguments, a function, and its answer.
 
-A tool answers with a record (structured content, complete in itself) or with text and pictures. It never
-does both: some hosts drop one of the two channels.
+A tool answers with a record, which is sent as JSON, or with text and pictures.
 """
 
 import inspect
@@ -25,6 +24,9 @@ Run = Annotated[
     str, Field(description="Run id, a unique part of it, @last or @best:ENV; RUN@STEPS, RUN@stage-NAME")
 ]
 Settings = Annotated[dict[str, Any], Field(description='Settings to change: {"algo.gamma": 0.98}')]
+Key = Annotated[
+    str | None, Field(max_length=100, description="Same key, same run: a retry starts nothing twice")
+]
 Tell = Callable[[float, float, str], None]
 """Takes progress, its total, and a text."""
 
@@ -41,14 +43,18 @@ class Content:
 
     text: str
     pictures: tuple[bytes, ...] = ()
+    quoted: bool = False
+    """The text was written for people, or by others: it stays as it is."""
 
 
 @dataclass(frozen=True)
 class Record(Answer):
-    """Structured content, and advice on the next call."""
+    """Facts, and advice on the next call."""
 
     facts: dict[str, Any]
     next: str | None = None
+    quoted: bool = False
+    """The facts were written by others: they stay as they are."""
 
     def to_json(self) -> dict[str, Any]:
         facts: dict[str, Any] = super().to_json()["facts"]
@@ -67,6 +73,12 @@ class Tool:
     call: Callable[[Home, Any, Tell], Reply]
     writes: bool = False
     """Does it start, stop or write anything?"""
+    runs_code: bool = False
+    """May it run code that its arguments name? It does not where the server only reads."""
+
+    def only_reads(self, home: Home) -> bool:
+        """True where hosts need not ask a person before a call."""
+        return not self.writes and (not self.runs_code or home.limits.read_only)
 
     @property
     def about(self) -> str:
@@ -128,14 +140,52 @@ def read_arguments(tool: Tool, given: dict[str, Any]) -> Arguments:
             {name: _parsed(tool, name, value) for name, value in given.items()}
         )
     except ValidationError as error:
-        first = error.errors()[0]
+        faults = error.errors()
+        # An argument of another name is why the right one is missing.
+        first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
         names = list(tool.arguments.model_fields)
         place = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            hint = did_you_mean(place, names) or f"{tool.name} takes: {', '.join(names)}."
+            hint = _meant(place, names) or f"{tool.name} takes: {', '.join(names)}."
             raise UsageError(f"{tool.name} has no argument {place!r}.", hint=hint) from error
         message = first["msg"].removeprefix("Value error, ")
         raise UsageError(f"{message[:1].lower()}{message[1:]}.", where=place) from error
+
+
+_OTHER_NAMES = {
+    "env": "environment env_id environment_id env_name gym_id id task game recipe name",
+    "set": "settings config overrides hyperparameters hyperparams params parameters options kwargs changes",
+    "steps": "timesteps total_timesteps total_steps num_steps max_steps budget num_timesteps env_steps",
+    "seeds": "num_seeds n_seeds repeats trials count",
+    "from_run": "from start_from weights checkpoint pretrained init_from parent",
+    "run": "run_id id name runs run_ids checkpoint group run_name",
+    "runs": "run run_id run_ids ids group groups",
+    "names": "metrics metric name keys",
+    "wait": "timeout seconds wait_seconds wait_for block",
+    "since": "cursor after",
+    "query": "search filter q pattern words name",
+    "limit": "n max top page_size first count",
+    "note": "text entry message comment notes",
+    "verdict": "status conclusion outcome",
+    "episodes": "n_episodes num_episodes n_eval_episodes",
+    "stochastic": "deterministic sample",
+    "action": "command verb mode operation",
+    "alert": "id rule alert_id problem",
+    "format": "kind type output",
+    "points": "max_points samples resolution n",
+    "detail": "view section part verbose what",
+    "most_steps": "max_steps steps length",
+    "axis": "x x_axis",
+    "measure": "examine check benchmark",
+    "kind": "type what category",
+}
+"""Names under which other libraries and tools know an argument."""
+
+
+def _meant(given: str, names: Sequence[str]) -> str | None:
+    """A question with the argument that a name of other libraries means, else with one that looks alike."""
+    known = next((name for name in names if given.lower() in _OTHER_NAMES.get(name, "").split()), None)
+    return did_you_mean(given, names) if known is None else f"Did you mean {known!r}?"
 
 
 def _parsed(tool: Tool, name: str, value: Any) -> Any:

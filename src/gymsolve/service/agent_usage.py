@@ -6,7 +6,7 @@ of a group are runs of their own: their steps count as planned, their hours as t
 for them while they last.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -41,6 +41,10 @@ class Entry:
     """A digest of the request, since a key stands for one request."""
     process: dict[str, Any] | None = None
     """The process that makes trials or seeds."""
+    at_once: int = 1
+    """How many of them it trains at a time."""
+    jobs: int = 1
+    """How many of them it trains in all."""
 
     def is_trying(self, folder: Path) -> bool:
         """Is their process alive?"""
@@ -53,8 +57,18 @@ class Usage:
 
     steps: int
     seconds: float
+    """Seconds that have passed in training."""
+    kept: float
+    """Seconds that runs which train now may still take."""
     running: list[str]
     """Runs that train now; `trials of RUN` where a remedy is being tried, `group:NAME` between its seeds."""
+    processes: int
+    """Processes that train now, or that may at any moment: a group begins its next seed by itself."""
+
+    @property
+    def hours(self) -> float:
+        """Hours that are spent or kept."""
+        return (self.seconds + self.kept) / 3600
 
 
 def append_start(folder: Path, entry: Entry) -> None:
@@ -81,20 +95,44 @@ def read_usage(runs_dir: Path | str | None) -> Usage:
     since = (datetime.now(UTC) - _WINDOW).isoformat()
     entries = [entry for entry in read_account(runs_dir) if entry.time >= since]
     trying = [entry for entry in entries if entry.is_trying(folder)]
-    seconds = sum(_seconds(entry, entries[index + 1 :], runs) for index, entry in enumerate(entries))
-    seconds += _trial_seconds(entries, runs) + sum(
-        max(0.0, (entry.seconds or 0.0) - _age(entry)) for entry in trying
-    )
+    sittings = [_sitting(entry, entries[index + 1 :], runs) for index, entry in enumerate(entries)]
+    passed = sum(sitting[0] for sitting in sittings) + _trial_seconds(entries, runs)
+    kept = sum(sitting[1] for sitting in sittings)
+    kept += sum(max(0.0, (entry.seconds or 0.0) - _age(entry)) for entry in trying)
     steps = sum(_steps(entry, runs.get(entry.run)) for entry in entries)
-    return Usage(steps, seconds, _running(runs, trying))
+    return Usage(steps, passed, kept, *_running(runs, trying))
 
 
-def _running(runs: Mapping[str, RunSummary], trying: list[Entry]) -> list[str]:
-    makers = {entry.run for entry in trying}
+def under_way(entries: Sequence[Entry], asked: str, runs_dir: Path | str | None) -> Entry | None:
+    """The newest of equal requests whose run, trials or seeds are being trained."""
+    folder, equal = runs_folder(runs_dir), [entry for entry in entries if entry.asked == asked]
+    training = {run.id for run in list_runs(runs_dir) if run.status == "running"} if equal else set()
+    going = [entry for entry in equal if entry.is_trying(folder) or entry.run in training]
+    return going[-1] if going else None
+
+
+def _running(runs: Mapping[str, RunSummary], trying: Sequence[Entry]) -> tuple[list[str], int]:
+    """Names of what trains, and the number of processes that train or may begin to."""
+    makers: dict[str, list[Entry]] = {}
+    for entry in trying:
+        makers.setdefault(entry.run, []).append(entry)
     training = [run for run in runs.values() if run.status == "running"]
-    apart = [run.id for run in training if not (run.is_trial and _maker(run) in makers)]
-    idle = makers - {_maker(run) for run in training if not run.is_trial}
-    return [*apart, *(name if name.startswith(GROUP) else f"trials of {name}" for name in sorted(idle))]
+    names = [run.id for run in training if not (run.is_trial and _maker(run) in makers)]
+    processes = sum(_maker(run) not in makers for run in training)
+    for name, entries in makers.items():
+        own = [run for run in runs.values() if _maker(run) == name]
+        now = sum(run.status == "running" for run in own)
+        processes += max(now, sum(_places(entry, own) for entry in entries))
+        shown = [run for run in own if run.status == "running" and not run.is_trial]
+        if not shown:
+            names += [name if name.startswith(GROUP) else f"trials of {name}"] * len(entries)
+    return names, processes
+
+
+def _places(entry: Entry, own: Sequence[RunSummary]) -> int:
+    """How many trials or seeds a process may train at this moment; the last ones need fewer places."""
+    ended = sum(run.status != "running" and run.created >= entry.time for run in own)
+    return max(1, min(entry.at_once, entry.jobs - ended))
 
 
 def _maker(run: RunSummary) -> str:
@@ -110,16 +148,20 @@ def _steps(entry: Entry, run: RunSummary | None) -> int:
     return max(0, min(entry.steps, run.env_steps - entry.begun))
 
 
-def _seconds(entry: Entry, later: list[Entry], runs: Mapping[str, RunSummary]) -> float:
-    """Seconds of one sitting of a run; the next sitting knows how long the run had trained by then."""
+def _sitting(entry: Entry, later: list[Entry], runs: Mapping[str, RunSummary]) -> tuple[float, float]:
+    """Seconds that one sitting of a run took, and that it may still take.
+
+    The next sitting knows how long the run had trained by then.
+    """
     run = runs.get(entry.run)
     if run is None or entry.begun is None:
-        return 0.0
+        return 0.0, 0.0
     following = next((other for other in later if other.run == entry.run and other.begun is not None), None)
     if following is not None:
-        return max(0.0, following.trained - entry.trained)
+        return max(0.0, following.trained - entry.trained), 0.0
     passed = _since(entry.time, run)
-    return max(passed, entry.seconds or 0.0) if run.status == "running" else passed
+    kept = max(0.0, (entry.seconds or 0.0) - passed) if run.status == "running" else 0.0
+    return passed, kept
 
 
 def _trial_seconds(entries: list[Entry], runs: Mapping[str, RunSummary]) -> float:
@@ -154,6 +196,7 @@ def _fits(row: Any) -> bool:
         and isinstance(row.get("trained", 0.0), int | float)
         and isinstance(row.get("asked"), str | None)
         and _names_process(row.get("process"))
+        and all(type(row.get(name, 1)) is int for name in ("at_once", "jobs"))
     )
 
 

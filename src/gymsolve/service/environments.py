@@ -12,6 +12,7 @@ from gymsolve.envs.determinism import Determinism
 from gymsolve.envs.preflight import preflight
 from gymsolve.envs.random_policy import Census
 from gymsolve.recipes.local import write_variant
+from gymsolve.service.planning import decided_settings, decisions
 from gymsolve.spec import EnvSpec
 from gymsolve.training.planning.plan import Plan
 from gymsolve.training.planning.tuning import Choice
@@ -41,6 +42,11 @@ class CheckedEnv(Answer):
     solved_at: float | None
     seconds_of_stepping: float | None
     """Seconds that stepping alone takes for the whole budget; training takes longer."""
+    settings: dict[str, Any]
+    """Settings that are not defaults."""
+    decided_by: dict[str, str]
+    doubts: list[str]
+    """Settings that rarely work; they stand among the cautions, too."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +94,19 @@ def check_env(plan: Plan) -> CheckedEnv:
     with Watchdog(config.env):
         report = preflight(config.env)
     speed = report.steps_per_second.get(report.backend)
-    cautions = (*report.cautions, *map(str, lint(config, report.spec)))
+    doubts = [str(doubt) for doubt in lint(config, report.spec)]
+    decided = decisions(plan.resolved.provenance)
     return CheckedEnv(
-        **{**vars(report), "cautions": cautions},
+        **{**vars(report), "cautions": (*report.cautions, *doubts)},
         has_time_limit=report.has_time_limit,
         name=plan.resolved.name,
         derived=plan.reasons,
         steps=config.steps,
         solved_at=config.solved_at,
         seconds_of_stepping=config.env_budget / speed if speed else None,
+        settings=decided_settings(config, decided),
+        decided_by=decided,
+        doubts=doubts,
     )
 
 

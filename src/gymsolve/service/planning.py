@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from gymsolve.answers import Answer
 from gymsolve.doctor.lint import lint
+from gymsolve.errors import UsageError
 from gymsolve.jobs.calls import call_command
 from gymsolve.jobs.request import require_env, setting_words
-from gymsolve.recipes import find_recipe, has_recipe, resolve
+from gymsolve.own_code import code_in
+from gymsolve.recipes import find_recipe, has_recipe, resolve, split_name
 from gymsolve.recipes.schema import flatten
 from gymsolve.runs import Run, find_run, list_runs, needed_reward
 from gymsolve.view.runs import RunsDir
@@ -46,18 +48,27 @@ class PlannedRun(Answer):
 
 
 def plan_training(
-    env: str, overrides: Mapping[str, Any], *, measure: bool = False, runs_dir: RunsDir = None
+    env: str,
+    overrides: Mapping[str, Any],
+    *,
+    measure: bool = False,
+    runs_dir: RunsDir = None,
+    own_code: bool = True,
 ) -> PlannedRun:
-    """Plan `ENV[:VARIANT]`; an environment without a recipe is examined, others if `measure` asks for it."""
+    """Plan `ENV[:VARIANT]`; an environment without a recipe is examined, others if `measure` asks for it.
+
+    Examining imports the code that the name or the settings lead to; without `own_code` that is refused.
+    """
     require_env(env)
     measure = measure or not has_recipe(env)
+    if measure and not own_code:
+        _refuse_code(env, overrides)
     checked = call_command(["check", env, *setting_words(overrides)]) if measure else None
     if checked is not None and not has_recipe(env):
         return _derived(checked)
     resolved, recipe = resolve(env, dict(overrides)), find_recipe(env)
     config = resolved.config
-    decided = {path: source for path, source in resolved.provenance.items() if source != "default"}
-    settings = flatten(config)
+    decided = decisions(resolved.provenance)
     seconds, basis = _estimate(config.env.id, config.steps, checked, runs_dir)
     return PlannedRun(
         name=resolved.name,
@@ -65,14 +76,36 @@ def plan_training(
         steps=config.steps,
         threshold=_threshold(config, checked, runs_dir),
         solved_by=config.solved_by,
-        settings={path: settings[path] for path in decided if path in settings and path != "description"},
+        settings=decided_settings(config, decided),
         decided_by=decided,
         known=dict(recipe.known),
-        doubts=[str(doubt) for doubt in lint(config)],
+        doubts=[str(doubt) for doubt in lint(config)] if checked is None else checked["doubts"],
         seconds=seconds,
         estimated_by=basis,
         measured=None if checked is None else _measured(checked),
     )
+
+
+def decisions(provenance: Mapping[str, str]) -> dict[str, str]:
+    """The sources of the settings that are not defaults."""
+    return {path: source for path, source in provenance.items() if source != "default"}
+
+
+def decided_settings(config: "TrainConfig", decided: Mapping[str, str]) -> dict[str, Any]:
+    """The values of the settings that somebody decided."""
+    settings = flatten(config)
+    return {path: settings[path] for path in decided if path in settings and path != "description"}
+
+
+def _refuse_code(env: str, overrides: Mapping[str, Any]) -> None:
+    base = split_name(env)[0]
+    id_ = resolve(env, {}).config.env.model_dump(mode="json") if has_recipe(env) else {"id": base}
+    named = [*code_in(id_), *code_in({"kwargs": dict(overrides)})]
+    if named:
+        raise UsageError(
+            f"this server only reads, and examining {env!r} would import {named[0]!r}.",
+            hint="The person who started it can leave out --read-only.",
+        )
 
 
 def _threshold(config: "TrainConfig", checked: dict[str, Any] | None, runs_dir: RunsDir) -> float | None:
@@ -102,11 +135,11 @@ def _derived(checked: dict[str, Any]) -> PlannedRun:
         description="settings derived from the environment's facts",
         steps=checked["steps"],
         threshold=checked["solved_at"] or checked["spec"]["reward_threshold"],
-        solved_by="return",
-        settings={},
-        decided_by={},
+        solved_by=checked["settings"].get("solved_by", "return"),
+        settings=checked["settings"],
+        decided_by=checked["decided_by"],
         known={},
-        doubts=[],
+        doubts=checked["doubts"],
         seconds=seconds,
         estimated_by="stepping alone; learning comes on top" if seconds else "",
         measured=_measured(checked) | {"derived": checked["derived"]},
@@ -116,12 +149,13 @@ def _derived(checked: dict[str, Any]) -> PlannedRun:
 def _measured(checked: dict[str, Any]) -> dict[str, Any]:
     figures = ("policy", "episodes", "mean_return", "mean_length")
     spaces, action = checked["spec"]["obs"], checked["spec"]["action"]
-    names = ("steps_per_second", "problems", "cautions", "notes", "offers")
+    names = ("steps_per_second", "problems", "notes", "offers")
     return {
         "observation": {name: [space["kind"], space["shape"]] for name, space in spaces.items()},
         "action": [action["kind"], action["shape"], action["nvec"]],
         "blind_policies": [{name: policy[name] for name in figures} for policy in checked["census"]],
         **{name: checked[name] for name in names},
+        "cautions": [caution for caution in checked["cautions"] if caution not in checked["doubts"]],
     }
 
 

@@ -15,9 +15,11 @@ from gymsolve.jobs.start import StartedRun, start, start_fix
 from gymsolve.recipes import apply_overrides, has_recipe, resolve, validate
 from gymsolve.runs import Run, runs_folder
 from gymsolve.runs.checkpoints import pointed
+from gymsolve.runs.groups import GROUP
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.service.agent_limits import Allowance, Home, Request, Room, own_run, start_within
 from gymsolve.service.recipes import list_recipes
+from gymsolve.settings.changes import require_budget_left
 from gymsolve.settings.config import TrainConfig
 from gymsolve.view.run_view import RunView
 
@@ -30,15 +32,22 @@ def start_request(request: RunRequest, home: Home, key: str | None = None) -> Al
     if request.verb == "train":
         require_env(request.env_or_ref)
         need, spent = _need_of_new(request, home), 0.0
+    elif request.env_or_ref.startswith(GROUP):
+        raise UsageError(
+            f"{request.env_or_ref} is a group, and its seeds go on one by one.",
+            where="run",
+            hint="Name one of its runs.",
+        )
     else:
         run, which = own_run(request.env_or_ref, home)
         spent = RunView(run).seconds
-        need = _need_of_rest(request, run, which, spent)
         request = replace(request, env_or_ref=run.id if which is None else f"{run.id}@{which}")
+        need = _need_of_rest(request, run, which, spent)
 
     def begin(room: Room) -> StartedRun:
         limits = spell_settings(_time_limit(room, spent, request.seeds or 1))
-        limited = replace(request, overrides=request.overrides + limits)
+        at_once = None if request.seeds is None else room.at_once
+        limited = replace(request, overrides=request.overrides + limits, at_once=at_once)
         return start(limited, runs_dir=home.runs_dir, limit=room.patience)
 
     return start_within(home.limits, begin, need, key=key, runs_dir=home.runs_dir)
@@ -67,6 +76,7 @@ def _for_each_seed(request: RunRequest, steps: int, seconds: float | None) -> Re
         runs * steps,
         begun=0 if request.seeds is None else None,
         at_once=jobs_at_once(1, runs),
+        jobs=runs,
         seconds=None if seconds is None else runs * seconds,
     )
 
@@ -74,10 +84,12 @@ def _for_each_seed(request: RunRequest, steps: int, seconds: float | None) -> Re
 def _need_of_rest(request: RunRequest, run: Run, which: str | None, spent: float) -> Request:
     """The request of a run that goes on, or of a fork."""
     stored = validate(run.config_json()["config"])
-    config, _ = apply_overrides(stored, request.settings())
+    config, changes = apply_overrides(stored, request.settings())
     done = int(pointed(run, "last") or 0)
     # A checkpoint whose name is not a number of steps counts as the beginning.
     begun = done if which in (None, "last") else int(which) if which.isdecimal() else 0
+    if request.verb == "fork" or ("steps" in changes and run.status != "solved"):
+        require_budget_left(run.id, begun, config.env_budget, changes)
     return Request(
         request.words(),
         steps=max(0, config.env_budget - begun),
@@ -108,7 +120,9 @@ class FixTrial:
             each = None if room.seconds is None else max(1.0, room.seconds / trials)
             return start_fix(plan.run, self.alert, self.seeds, each)
 
-        request = Request([*self._words(), str(self.seeds)], trials * plan.steps, begun=None)
+        assert plan.alert is not None
+        words = ["fix", run.id, plan.alert.id, str(self.seeds)]  # whatever names they were given by
+        request = Request(words, trials * plan.steps, begun=None, jobs=trials)
         return start_within(home.limits, begin, request, key=key, runs_dir=home.runs_dir)
 
     def command(self, home: Home) -> str:

@@ -9,10 +9,15 @@ from pydantic_core import PydanticKnownError
 
 from gymsolve.settings.schedules import Schedule, within
 
+_LARGEST = 2**63
+"""No file of a run holds a larger whole number."""
+
 
 def not_bool(value: Any) -> Any:
     if isinstance(value, bool):  # Python would take `true` for 1
         raise ValueError(f"should be a number, not {str(value).lower()}")
+    if isinstance(value, int) and abs(value) >= _LARGEST:
+        raise ValueError("this number is too large")
     return value
 
 

@@ -49,6 +49,10 @@ def parse_amount(value: object) -> float:
     return number / 100 if unit == "%" else number * _UNITS[unit]
 
 
+_MOST_STEPS = 10**15
+"""A billion steps per second would take eleven days."""
+
+
 def _whole_steps(value: object, info: ValidationInfo) -> int:
     amount = parse_amount(value)
     if 0 < amount < 1 or _is_share(value):
@@ -58,6 +62,8 @@ def _whole_steps(value: object, info: ValidationInfo) -> int:
         amount = max(1.0, round(amount * total))
     if not math.isfinite(amount) or amount != int(amount):
         raise ValueError(f"{value!r} is not a whole number of steps")
+    if amount > _MOST_STEPS:
+        raise ValueError(f"{value} is more than a run can take, which is {_MOST_STEPS:.0e} steps")
     return int(amount)
 
 

@@ -21,7 +21,7 @@ from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.refs import find_run, split_ref
 from gymsolve.runs.run import Run, create_run
 from gymsolve.runs.trust import buildable_settings
-from gymsolve.settings.changes import LASTING
+from gymsolve.settings.changes import LASTING, require_budget_left
 from gymsolve.training.build import build_trainer
 from gymsolve.training.checkpoint import save
 from gymsolve.training.execute import execute
@@ -31,7 +31,7 @@ from gymsolve.training.outcome import Outcome
 from gymsolve.training.publish import replay_alerts
 from gymsolve.training.restore import restore_trainer
 from gymsolve.training.resume import rearrange
-from gymsolve.training.startup import for_debugger, notes_at_start, require_same_pipeline
+from gymsolve.training.startup import doubts_about, for_debugger, notes_at_start, require_same_pipeline
 from gymsolve.training.stop import Reason
 from gymsolve.training.tracking import tracking
 from gymsolve.training.trainer import Trainer
@@ -124,6 +124,8 @@ def _forked(
             notes = notes_at_start(trainer, watcher)
         else:
             notes = _take_over(trainer, saved, changes)
+        if fork.kind == "fork":
+            require_budget_left(fork.origin.id, trainer.taken, config.steps, changes)
         trainer.until = fork.until
         parent = {"run": fork.origin.id, "checkpoint": None if saved is None else saved.name}
         run = create_run(
@@ -158,4 +160,4 @@ def _take_over(trainer: Trainer, saved: Checkpoint, changes: Mapping[str, Any]) 
     trainer.counters.solved, trainer.counters.judging = False, None
     if "seed" in changes:
         trainer.reseed()
-    return notes
+    return [*notes, *doubts_about(trainer, changes)]

@@ -5,7 +5,7 @@ process that dies in between leaves them ahead or behind; here they are brought 
 """
 
 import shlex
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -19,7 +19,7 @@ from gymsolve.training.observer import Observer
 from gymsolve.training.records import next_multiple
 from gymsolve.training.restore import restore_trainer
 from gymsolve.training.stages import repair_stage_events
-from gymsolve.training.startup import notes_at_start
+from gymsolve.training.startup import doubts_about, notes_at_start
 from gymsolve.training.trainer import Trainer
 
 
@@ -37,7 +37,12 @@ def saved_state(run: Run, which: str | None) -> Checkpoint | None:
 
 
 def bring_back(
-    trainer: Trainer, saved: Checkpoint | None, watcher: Observer, *, fresh_optimizer: bool
+    trainer: Trainer,
+    saved: Checkpoint | None,
+    watcher: Observer,
+    changes: Container[str],
+    *,
+    fresh_optimizer: bool,
 ) -> list[str]:
     """Restore a checkpoint, or look before step 0 as a start does; returns notes for the user."""
     if saved is None:
@@ -45,7 +50,7 @@ def bring_back(
         return [begun, *notes_at_start(trainer, watcher)]
     notes = restore_trainer(trainer, saved, fresh_optimizer=fresh_optimizer)
     trainer.evaluation = saved.meta["eval"]
-    return notes
+    return [*notes, *doubts_about(trainer, changes)]
 
 
 def refuse_changes(changes: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ from gymsolve.runs.refs import find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import create_run
 from gymsolve.runs.summary import runs_folder
 from gymsolve.runs.trust import buildable_settings, note_on_trust
+from gymsolve.settings.changes import require_budget_left
 from gymsolve.training.build import build_trainer
 from gymsolve.training.checkpoint import save
 from gymsolve.training.execute import execute
@@ -121,13 +122,15 @@ def resume_run(
         trainer = build_trainer(for_debugger(config))
         trainer.clock.count_from(began)
         cleanup.callback(trainer.envs.close)
-        notes = bring_back(trainer, saved, watcher, fresh_optimizer=fresh_optimizer)
+        notes = bring_back(trainer, saved, watcher, changes, fresh_optimizer=fresh_optimizer)
         notes += ended + other_arithmetic(trainer, run.read_events().rows)
         idle = nothing_to_do(trainer)
         if idle is not None and which in (None, "last") and may_stay_ended(trainer, run, changes):
             replay_alerts(trainer, run)
             info = run.info()
             return make_outcome(trainer, run, info["status"], info["reason"], nothing_to_do=idle)
+        if "steps" in changes and not trainer.counters.solved:
+            require_budget_left(run.id, trainer.taken, config.steps, changes)
         # Nothing was written so far; from here on, nothing is refused.
         run.claim(command=list(sys.argv if command is None else command))
         set_aside = set_aside_later(trainer, run)

@@ -1,6 +1,6 @@
 """Checks between a plan and the first step: debugger, pipelines, notes for the user."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from gymsolve.doctor.lint import lint
@@ -47,6 +47,12 @@ def require_same_pipeline(trainer: Trainer) -> None:
 def _shapes(spec: EnvSpec) -> dict[str, tuple[object, ...]]:
     """The facts that decide the network; bounds may differ, since noise may be added in training alone."""
     return {key: (entry.kind, entry.shape, entry.dtype, entry.nvec) for key, entry in spec.obs.items()}
+
+
+def doubts_about(trainer: Trainer, changes: Container[str]) -> list[str]:
+    """Doubts about settings that a resume or a fork changes."""
+    doubts = lint(trainer.config, trainer.envs.spec)
+    return [str(doubt) for doubt in doubts if doubt.where in changes]
 
 
 def notes_at_start(trainer: Trainer, observer: Observer) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from gymsolve.cli.live.collector import collector_on
 from gymsolve.cli.live.seeds import SeedsView
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table, say
+from gymsolve.doctor.lint import doubts_of
 from gymsolve.errors import UsageError
 from gymsolve.jobs.local import jobs_at_once
 from gymsolve.jobs.queue import Event, Stopping, TaskBegun, TaskEnded, TaskFailed, work_off
@@ -37,7 +38,7 @@ def train_seeds(plan: Plan, request: RunRequest, runs_dir: Path | None, *, quiet
     plan = fix_recordings(plan, runs_dir)
     group = plan_group(plan, request, runs_dir)
     budget = plan.config.steps, plan.config.budget_in
-    training = _Training(group, budget, plan.config.threads, runs_dir, quiet, json)
+    training = _Training(group, budget, plan.config.threads, runs_dir, quiet, json, request.at_once)
     return training.work_off(begin_tasks(group))
 
 
@@ -67,11 +68,14 @@ class _Training:
     runs_dir: Path | None
     quiet: bool
     json: bool
+    at_once: int | None = None
+    """None is as many as there are cores for."""
 
     def work_off(self, tasks: dict[str, RunRequest]) -> int:
         """Train the seeds and print the verdict; returns the exit code."""
         collector_on()  # this process waits; it begins no training of its own
         jobs = jobs_at_once(self.threads, len(tasks))
+        jobs = jobs if self.at_once is None else min(jobs, self.at_once)
         stream = None if self.quiet else sys.stderr if self.json else sys.stdout
         view, stop = SeedsView(self.group, self.budget, jobs, stream), StopSignal()
         place = group_place(self.group, self.runs_dir)
@@ -93,7 +97,8 @@ class _Training:
             raise event.error  # it would stop every other seed, too
         view.hear(event)
         if isinstance(event, TaskBegun):
-            announce(self.group.ref, self.group.path, self.group.log)  # only the first call has an effect
+            # Only the first call has an effect.
+            announce(self.group.ref, self.group.path, self.group.log, doubts_of(event.run))
         elif isinstance(event, TaskEnded) and event.run.summary().reason == "stop file":
             stop.request("stop file")  # `gymsolve stop` is for all seeds
         elif isinstance(event, Stopping):

@@ -61,6 +61,7 @@ def train(
     set_: Set = None,
     seed: Annotated[int | None, Option("--seed", help="The same seed gives the same run.")] = None,
     seeds: Seeds = None,
+    at_once: Annotated[int | None, Option("--at-once", min=1, hidden=True)] = None,
     steps: Steps = None,
     start_from: Annotated[
         str | None,
@@ -81,6 +82,7 @@ def train(
         tuple(set_ or ()),
         seed=seed,
         seeds=seeds,
+        at_once=at_once,
         steps=steps,
         start_from=start_from,
         track=track,
@@ -215,6 +217,8 @@ def _in_background(request: RunRequest, runs_dir: Path | None, *, json: bool) ->
         print_json(started.to_json())
     else:
         say(started.run)
+        for doubt in started.doubts or ():
+            say(doubt, stream=sys.stderr)
     return 0
 
 

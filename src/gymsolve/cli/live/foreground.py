@@ -13,6 +13,7 @@ from gymsolve.cli.live.collector import collector_on
 from gymsolve.cli.live.console import PlainScreen, Watcher, choose_screen, ended_at_once, interruption
 from gymsolve.cli.printing.output import heading, print_json, print_table, say
 from gymsolve.cli.printing.verdict import print_verdict, verdict_lines
+from gymsolve.doctor.lint import doubts_of
 from gymsolve.errors import UsageError
 from gymsolve.jobs.request import RunRequest
 from gymsolve.jobs.startup_report import announce_error, announce_run, group_of_starter
@@ -66,7 +67,7 @@ def train_trial(request: RunRequest, changes: Changes, runs_dir: Path | None) ->
 def _begin(run: Run) -> None:
     """Collect garbage again and report the run to its starter: training begins."""
     collector_on()
-    announce_run(run)
+    announce_run(run, doubts_of(run))
 
 
 def _watch(
