@@ -62,7 +62,7 @@ def run_findings(
         **facts(diagnosis, metrics.rows),
         problems=metrics.problems,
         lint=[str(doubt.without(diagnosis.decided)) for doubt in lint(config, context.spec)],
-        tried=tuple(tried_remedies(run.read_events().rows).values()),
+        tried=tuple(tried_remedies(run.id, run.read_events().rows).values()),
     )
 
 

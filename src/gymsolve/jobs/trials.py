@@ -240,6 +240,8 @@ def record_trials(plan: FixPlan, tried: TriedFix) -> None:
         verdict=tried.verdict,
         chance=tried.chance,
         certainty=tried.certainty,
+        seeds_needed=tried.seeds_needed,
+        returns={side: [trial.reward for trial in tried.trials if trial.side == side] for side in SIDES},
     )
 
 

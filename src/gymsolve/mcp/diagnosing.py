@@ -1,10 +1,12 @@
 """Tools that explain why a run does not learn, and that try the remedy."""
 
+import json
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from gymsolve.doctor.diagnose_run import ONLINE, diagnose_path
+from gymsolve.doctor.fix import SEEDS
 from gymsolve.errors import UsageError
 from gymsolve.jobs.calls import call_command
 from gymsolve.mcp.starting import begun
@@ -37,6 +39,7 @@ def _diagnose(home: Home, given: Diagnose, tell: Tell) -> Reply:
         "env_steps": findings["env_steps"],
         "roots": shorten([_explained(alert) for alert in roots], _LONG),
         "consequences": [f"{alert['id']} (because of {alert['because']})" for alert in consequences],
+        "tried": shorten(findings["tried"], _SHORT),
         "doubts": [shorten(doubt, _SHORT) for doubt in findings["lint"]],
         "problems": [shorten(problem, _SHORT) for problem in findings["problems"][:10]],
     }
@@ -64,23 +67,39 @@ def _advice(findings: dict[str, Any]) -> str:
         return "A log of another tool: remedies are in its own words."
     if remedied is None:
         return "No setting mends it: see `instead` and `cause`."
-    return f"rl_try_fix(run, alert={remedied}) measures its remedy."
+    tried = next((remedy for remedy in findings["tried"] if remedy["alert"] == remedied), None)
+    return (
+        f"rl_try_fix(run, alert={remedied}) measures its remedy." if tried is None else _after_trials(tried)
+    )
+
+
+def _after_trials(tried: dict[str, Any]) -> str:
+    """The next step once a remedy was tried."""
+    if tried["verdict"] == "helped":
+        call = f"rl_control(run={tried['start']}, action=fork, set={json.dumps(tried['changes'])})"
+        return f"The remedy helped: {call} applies it."
+    if tried["verdict"] == "hurt":
+        return "The remedy made it worse: look at `cause` for another one."
+    needed, seeds = tried["seeds_needed"], len(tried["original"])
+    if needed is None or needed <= seeds:
+        return "The trials show no difference that more seeds would prove."
+    return f"The trials are unclear: rl_try_fix(run, alert={tried['alert']}, seeds={needed}) would tell."
 
 
 class TryFix(Arguments):
     run: Annotated[str, Field(description="Run id, a unique part of it, or @last")]
     alert: Annotated[str | None, Field(description=_ALERT)] = None
-    seeds: Annotated[int, Field(ge=1, le=20, description="Trials with and without the remedy")] = 2
+    seeds: Annotated[int, Field(ge=1, le=20, description="Fewer than 4 show no difference")] = SEEDS
     key: Key = None
 
 
 def _try_fix(home: Home, given: TryFix, tell: Tell) -> Reply:
-    """Train with and without the remedy of an alert, on several seeds; rl_run(run) has the verdict."""
+    """Train with and without the remedy of an alert, on several seeds; then rl_diagnose has the verdict."""
     require_writing(home.limits)
     started = FixTrial(given.run, given.alert, given.seeds).start(home, given.key)
     if not isinstance(started, Allowance):
         return started
-    return begun(started, "rl_run(run, wait=45) waits for the verdict.")
+    return begun(started, "rl_run(run, wait=45) waits; rl_diagnose(run) then has the verdict.")
 
 
 DIAGNOSE = Tool("rl_diagnose", Diagnose, _diagnose)

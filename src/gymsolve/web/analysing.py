@@ -21,7 +21,7 @@ def show_alerts(ask: Ask) -> Reply:
     follows: dict[str, list[dict[str, Any]]] = {}
     for alert in findings["consequences"]:
         follows.setdefault(alert["because"], []).append(alert)
-    tried = {alert: remedy.to_json() for alert, remedy in tried_remedies(view.events).items()}
+    tried = {alert: remedy.to_json() for alert, remedy in tried_remedies(view.run.id, view.events).items()}
     roots = [
         {**_alert(ask, view.run, alert, follows.get(alert["id"], [])), "tried": tried.get(alert["id"])}
         for alert in findings["roots"]
