@@ -1,9 +1,9 @@
 """`gymsolve web` under a crowd: answers, memory, and how soon all is normal again.
 
-There are 2,000 runs, and one more of a million records. Clients ask for the list, that run and all of its curves
-(`follow` without a cursor), each with a connection of its own and again as soon as they are answered; a 503 is
-obeyed. Others begin a request and never finish it. When the crowd has left, in the middle of its requests, one
-client asks for the same, and a SIGTERM ends the server.
+There are 2,000 runs, and one more of a million records, which grows. Clients ask for the list, that run and
+all of its curves (`follow` without a cursor), each request with a connection of its own and as soon as the one
+before is answered; a 503 is obeyed. Others begin a request and never finish it. When the crowd has left, in
+the middle of its requests, one client asks for the same, and a SIGTERM ends the server.
 """
 
 import asyncio
@@ -37,8 +37,8 @@ _RUNS, _RECORDS = 2000, 1_000_000
 _PATIENCE = 60.0
 """Seconds after which a client gives a request up."""
 _RECOVERY = 120.0
-_NORMAL = 0.5
-"""An answer that comes sooner than this is one of a server that has nothing else to do."""
+_LONGER, _AND = 2.0, 0.2
+"""Normal answers take at most so many times as long as before the crowd, and so many seconds."""
 _MOST_MEGABYTES, _MOST_RECOVERY, _MOST_ENDING = 500.0, 5.0, 3.0
 _NAMES = "names=rollout%2Fep_rew_mean%0Aeval%2Fmean_reward"
 _LONG = "20260102-000000-CartPole-v1-ppo-long"
@@ -74,9 +74,12 @@ def measure_crowd(options: Options) -> None:
 
 
 def _measure(runs: Path, clients: int, seconds: float) -> Iterator[dict[str, Any]]:
-    with serving(runs, "web") as (address, pid):
-        tally = asyncio.run(_crowd(address, clients, seconds))
-        recovered = _recover(address)
+    with serving(runs, "web") as (address, _):
+        asyncio.run(_ask_all(address))  # the first answers read what later ones remember
+        usual = asyncio.run(_ask_all(address))
+    with serving(runs, "web") as (address, pid):  # one that remembers nothing
+        tally = asyncio.run(_crowd(address, runs / _LONG / "metrics.jsonl", clients, seconds))
+        recovered = _recover(address, usual)
         megabytes = peak_memory(pid)
         began = time.monotonic()
         os.killpg(pid, signal.SIGTERM)
@@ -97,11 +100,12 @@ def _measure(runs: Path, clients: int, seconds: float) -> Iterator[dict[str, Any
     yield {"case": "ended by SIGTERM after", "value": ending, "unit": "s", "most": _MOST_ENDING}
 
 
-async def _crowd(address: str, clients: int, seconds: float) -> _Tally:
-    """All clients at once, until they leave together."""
+async def _crowd(address: str, growing: Path, clients: int, seconds: float) -> _Tally:
+    """All clients at once, until they leave together; a file grows meanwhile."""
     tally = _Tally()
     tasks = [asyncio.create_task(_poll(address, number, tally)) for number in range(clients)]
     tasks += [asyncio.create_task(_begin_only(address, tally)) for _ in range(_HALF_OPEN)]
+    tasks.append(asyncio.create_task(_record(growing)))
     await asyncio.wait(tasks, timeout=seconds)
     for task in tasks:
         task.cancel()
@@ -128,6 +132,16 @@ async def _poll(address: str, number: int, tally: _Tally) -> None:
             await asyncio.sleep(float(headers.get("retry-after", "1")))
         else:
             tally.failed += 1
+
+
+async def _record(path: Path) -> None:
+    """A record each second, as a training writes them."""
+    number = _RECORDS
+    while True:
+        number += 1
+        with path.open("a") as file:
+            file.write(_line(number))
+        await asyncio.sleep(1.0)
 
 
 async def _begin_only(address: str, tally: _Tally) -> None:
@@ -158,24 +172,26 @@ async def _ask(address: str, path: str) -> tuple[int, dict[str, str], bytes]:
         writer.transport.abort()  # who leaves does not wait for the server
 
 
-def _recover(address: str) -> float:
-    """Seconds until each address is answered as by a server that has nothing else to do."""
+async def _ask_all(address: str) -> list[float]:
+    """Seconds of an answer of each kind."""
+    seconds = []
+    for path in _ADDRESSES:
+        began = time.monotonic()
+        async with asyncio.timeout(_RECOVERY):
+            status, _, _ = await _ask(address, path)
+        seconds.append(time.monotonic() - began if status == 200 else math.inf)
+    return seconds
+
+
+def _recover(address: str, usual: list[float]) -> float:
+    """Seconds until each address is answered as before the crowd."""
     began = time.monotonic()
-
-    async def all_of_them() -> list[float]:
-        took = []
-        for path in _ADDRESSES:
-            then = time.monotonic()
-            async with asyncio.timeout(_RECOVERY):
-                status, _, _ = await _ask(address, path)
-            took.append(time.monotonic() - then if status == 200 else math.inf)
-        return took
-
     while time.monotonic() - began < _RECOVERY:
-        ended = time.monotonic()
+        asked = time.monotonic()
         with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
-            if max(asyncio.run(all_of_them())) < _NORMAL:
-                return ended - began
+            now = asyncio.run(_ask_all(address))
+            if all(late <= _LONGER * before + _AND for late, before in zip(now, usual, strict=True)):
+                return asked - began
         time.sleep(0.1)
     return math.inf
 
@@ -190,9 +206,13 @@ def _fill(folder: Path, runs: int, records: int) -> Path:
     info.write_text(json.dumps(json.loads(info.read_text()) | {"id": run.name}))
     with (run / "metrics.jsonl").open("w") as file:
         for number in range(1, records + 1):
-            value = 100 * math.sin(number / 10_000) + number % 7
-            row = {"env_steps": 1000 * number, "time/elapsed": number / 10, "rollout/ep_rew_mean": value}
-            if number % 100 == 0:
-                row["eval/mean_reward"] = value
-            file.write(json.dumps(row) + "\n")
+            file.write(_line(number))
     return folder / "runs"
+
+
+def _line(number: int) -> str:
+    value = 100 * math.sin(number / 10_000) + number % 7
+    row = {"env_steps": 1000 * number, "time/elapsed": number / 10, "rollout/ep_rew_mean": value}
+    if number % 100 == 0:
+        row["eval/mean_reward"] = value
+    return json.dumps(row) + "\n"
