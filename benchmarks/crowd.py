@@ -1,9 +1,9 @@
 """`gymsolve web` under a crowd: answers, memory, and how soon all is normal again.
 
 There are 2,000 runs, and one more of a million records, which grows. Clients ask for the list, that run and
-all of its curves (`follow` without a cursor), each request with a connection of its own and as soon as the one
-before is answered; a 503 is obeyed. Others begin a request and never finish it. When the crowd has left, in
-the middle of its requests, one client asks for the same, and a SIGTERM ends the server.
+all of its curves (`follow` without a cursor), one thing after another, each with a connection of its own; a
+503 is obeyed. Others begin a request and never finish it. When the crowd has left, in the middle of its
+requests, one client asks for the same, and a SIGTERM ends the server.
 """
 
 import asyncio

@@ -167,7 +167,7 @@ def _handler(work: _Work, route: Route) -> Callable[[Request], Any]:
             call = partial(_call, route, ask)
             if request.method == "POST":
                 return _response(await work.threads.run(call))
-            turn = work.turns.take(request.url.path, request.url.query, call)
+            turn = work.turns.take(request.scope["path"], request.scope["query_string"], call)
             return _response(await _while_connected(request, turn))
         except GymsolveError as error:
             facts = {"text": error.args[0], "hint": error.hint, "where": error.where}

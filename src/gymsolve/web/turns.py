@@ -16,8 +16,9 @@ from gymsolve.web.threads import Threads
 
 COME_BACK = 2
 """Seconds after which a request that was refused may come again."""
-_AT_ONCE, _OF_ONE_ADDRESS = 8, 2
-_MOST_WAITING = 100
+_AT_ONCE, _WAITING = 8, 400
+_AT_ONCE_OF_ONE, _WAITING_OF_ONE = 2, 50
+"""The same for a single address."""
 _PATIENCE = 4.0
 """Seconds in which a turn has to begin."""
 
@@ -70,7 +71,8 @@ class Turns:
         key = address, query
         if (turn := self._waiting.get(key)) is not None:
             return turn
-        if self._ending or len(self._waiting) >= _MOST_WAITING:
+        beside = sum(turn.address == address for turn in self._waiting.values())
+        if self._ending or len(self._waiting) >= _WAITING or beside >= _WAITING_OF_ONE:
             raise _busy()
         loop = asyncio.get_running_loop()
         turn = self._waiting[key] = _Turn(key, address, call, loop.create_future())
@@ -84,7 +86,7 @@ class Turns:
             beside = [other for other in self._begun if other.address == turn.address]
             if len(self._begun) == _AT_ONCE:
                 return
-            if len(beside) < _OF_ONE_ADDRESS and all(other.key != turn.key for other in beside):
+            if len(beside) < _AT_ONCE_OF_ONE and all(other.key != turn.key for other in beside):
                 self._leave_queue(turn)
                 self._begun[turn] = asyncio.create_task(self._work(turn))
 

@@ -1,15 +1,24 @@
 // JSON from the server, or an error that can be shown as it is.
 
 export class ApiError extends Error {
-  constructor({ text, hint, where }, status) {
+  constructor({ text, hint, where }, status, comeBack = 0) {
     super(text);
-    Object.assign(this, { text, hint, where, status });
+    Object.assign(this, { text, hint, where, status, comeBack });
   }
 }
 
-/** The answer to an address of `addresses.js`. */
-export function get(path, options = {}) {
-  return ask(path, options);
+const TRIES = 10;
+
+/** The answer to an address of `addresses.js`; a server with too much to do is asked again when it says so. */
+export async function get(path, options = {}) {
+  for (let left = TRIES - 1; ; left -= 1) {
+    try {
+      return await ask(path, options);
+    } catch (error) {
+      if (!error.comeBack || left === 0) throw error;
+      await new Promise((done) => setTimeout(done, 1000 * error.comeBack * (1 + Math.random())));
+    }
+  }
 }
 
 /** Ask the server to act. */
@@ -32,5 +41,5 @@ async function ask(path, options) {
   } catch {
     // It was no JSON: the status has to do.
   }
-  throw new ApiError(fault, answer.status);
+  throw new ApiError(fault, answer.status, Number(answer.headers.get('retry-after')) || 0);
 }
