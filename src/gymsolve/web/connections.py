@@ -4,36 +4,36 @@ The server of HTTP waits for both without end, and each holds a file open.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 _LOOK_EVERY = 1.0
-_LOOKS = 10
-"""So many looks may find a connection as it was."""
+_LOOKS, _LOOKS_UNREAD = 10, 60
+"""So many looks may find a connection as it was. An answer waits longer: a film that pauses is not read."""
+
+_State = tuple[Any, int]
 
 
-async def close_half_open(connections: Iterable[Any]) -> None:
+async def close_half_open(connections: Collection[Any], every: float = _LOOK_EVERY) -> None:
     """Look at the connections of a server of uvicorn until this is cancelled."""
-    seen: dict[Any, tuple[Any, int]] = {}
+    seen: dict[Any, tuple[_State, int]] = {}
     while True:
-        await asyncio.sleep(_LOOK_EVERY)
+        await asyncio.sleep(every)
         halted = {one: state for one in list(connections) if (state := _halted(one)) is not None}
-        seen = {one: (state, _times(seen.get(one), state)) for one, state in halted.items()}
-        for one, (_, times) in seen.items():
-            if times >= _LOOKS:
+        seen = {one: (state, _looks(seen.get(one), state)) for one, state in halted.items()}
+        for one, (state, looks) in seen.items():
+            if looks >= (_LOOKS_UNREAD if state[1] else _LOOKS):
                 one.transport.abort()
 
 
-def _times(before: tuple[Any, int] | None, state: Any) -> int:
+def _looks(before: tuple[_State, int] | None, state: _State) -> int:
+    """How many looks in a row have found this state."""
     return 1 if before is None or before[0] != state else before[1] + 1
 
 
-def _halted(connection: Any) -> Any:
-    """What a connection waits for; None where it is the server's turn. Sockets of sessions are pinged."""
-    if not hasattr(connection, "cycle"):
+def _halted(connection: Any) -> _State | None:
+    """The request and the unread bytes of a connection that waits for its client; None for others."""
+    if not hasattr(connection, "cycle"):  # a socket of a session, which is pinged
         return None
-    unread = connection.transport.get_write_buffer_size()
-    if unread:
-        return connection.cycle, unread
-    between = connection.cycle is None or connection.cycle.response_complete
-    return (connection.cycle, 0) if between else None
+    cycle, unread = connection.cycle, connection.transport.get_write_buffer_size()
+    return (cycle, unread) if unread or cycle is None or cycle.response_complete else None
