@@ -92,7 +92,7 @@ def _measure(runs: Path, clients: int, seconds: float) -> Iterator[dict[str, Any
     yield {"case": "told to come back", "value": tally.refused, "unit": "requests"}
     yield {"case": "failed or given up", "value": tally.failed, "unit": "requests"}
     yield {"case": f"answered within {SOON:g} s", "value": 100 * soon / asked, "unit": "%", "least": 50.0}
-    yield {"case": "median answer", "value": times.median if times else math.inf, "unit": "s"}
+    yield {"case": "median answer", "value": times.median if times else _PATIENCE, "unit": "s"}
     yield {"case": "memory at its highest", "value": megabytes, "unit": "MB", "most": _MOST_MEGABYTES}
     closed = 100 * tally.hung_up / _HALF_OPEN
     yield {"case": "half-open requests closed", "value": closed, "unit": "%", "least": 100.0}
@@ -193,7 +193,7 @@ def _recover(address: str, usual: list[float]) -> float:
             if all(late <= _LONGER * before + _AND for late, before in zip(now, usual, strict=True)):
                 return asked - began
         time.sleep(0.1)
-    return math.inf
+    return _RECOVERY
 
 
 def _fill(folder: Path, runs: int, records: int) -> Path:

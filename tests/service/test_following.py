@@ -112,7 +112,7 @@ def test_a_series_that_grows_keeps_its_ends_and_what_stands_out(total: int) -> N
     series: Growing[int] = Growing(10)
     for place, value in enumerate(values):
         series.add(value, place)
-        series.points()  # whoever looks meanwhile changes nothing
+        series.points()  # a look meanwhile changes nothing
     places = [place for _, place in series.points()]
     assert places == sorted(set(places))
     assert {0, total - 1} <= set(places)

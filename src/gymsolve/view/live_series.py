@@ -27,7 +27,7 @@ MOST_NAMES = 40
 _BUCKETS = 1000
 """Parts of a series, of which two points each are kept; a screen has about as many columns."""
 _MOST_SERIES = 100
-"""Series of one file that are kept thinned, and half as many as of all files: some 60 MB."""
+"""Series of one file that are kept thinned, at some 0.6 MB each; twice as many of all files together."""
 _CHECKED = 2000
 """Records between two looks whether somebody still waits."""
 _GLANCE = 0.05
@@ -149,7 +149,7 @@ class _Copy:
 
 
 class SharedCurves:
-    """Thinned curves of the files that were asked for last: whoever asks reads only what is new.
+    """Thinned curves of the files that were asked for last: a request reads only what is new.
 
     One at a time reads a file; others who ask for it wait and get what was read.
     """
@@ -180,7 +180,7 @@ class SharedCurves:
             if copy is None or len(copy.columns.names) >= _MOST_SERIES:
                 copy = _Copy()
             self._copies[path] = copy  # the newest is the last
-            while sum(len(one.columns.names) + 1 for one in self._copies.values()) > 2 * _MOST_SERIES:
+            while sum(len(other.columns.names) + 1 for other in self._copies.values()) > 2 * _MOST_SERIES:
                 del self._copies[next(iter(self._copies))]
             return copy
 

@@ -91,7 +91,7 @@ class Growing(Generic[Place]):
                 self._width *= 2
 
     def points(self) -> list[tuple[float, Place]]:
-        """What is kept, in order; all of a series of at most two values for each part."""
+        """The points that are kept, in order: all of them while there are at most two for each part."""
         points = [*self._kept, *_both_extremes(self._part)]
         first = [end for end in self._ends[:1] if end is not points[0]]
         last = [end for end in self._ends[1:] if end is not points[-1]]

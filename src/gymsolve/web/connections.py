@@ -19,11 +19,15 @@ async def close_half_open(connections: Collection[Any], every: float = _LOOK_EVE
     seen: dict[Any, tuple[_State, int]] = {}
     while True:
         await asyncio.sleep(every)
-        halted = {one: state for one in list(connections) if (state := _halted(one)) is not None}
-        seen = {one: (state, _looks(seen.get(one), state)) for one, state in halted.items()}
-        for one, (state, looks) in seen.items():
+        states = [(connection, _halted(connection)) for connection in list(connections)]
+        seen = {
+            connection: (state, _looks(seen.get(connection), state))
+            for connection, state in states
+            if state is not None
+        }
+        for connection, (state, looks) in seen.items():
             if looks >= (_LOOKS_UNREAD if state[1] else _LOOKS):
-                one.transport.abort()
+                connection.transport.abort()
 
 
 def _looks(before: tuple[_State, int] | None, state: _State) -> int:

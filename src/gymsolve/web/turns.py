@@ -1,8 +1,8 @@
 """Turns of requests that read: equal ones share an answer, few are worked on at once, and nobody waits long.
 
 A request joins an equal one that has not begun, never one that has: its answer may be older than the request.
-Of one address few are worked on at once, so that a long run does not keep the others waiting. Whoever would
-wait too long hears when to come back. What nobody waits for any more is dropped, or broken off.
+Of one address few are worked on at once, so that a long run does not keep the others waiting. A request that
+would wait too long is told when to come back. What nobody waits for any more is dropped, or broken off.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ class Turns:
     async def _work(self, turn: _Turn) -> None:
         try:
             result = await self._threads.run(turn.call, turn.gone)
-        except Exception as error:  # noqa: BLE001 - whoever waits raises it
+        except Exception as error:  # noqa: BLE001 - the waiting requests raise it
             if turn.waiting:  # an error that nobody takes would be told in the terminal
                 turn.answer.set_exception(error)
         else:
