@@ -184,14 +184,13 @@ async def _ask_all(address: str) -> list[float]:
 
 
 def _recover(address: str, usual: list[float]) -> float:
-    """Seconds until each address is answered as before the crowd."""
+    """Seconds until each address has been answered as before the crowd."""
     began = time.monotonic()
     while time.monotonic() - began < _RECOVERY:
-        asked = time.monotonic()
         with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
             now = asyncio.run(_ask_all(address))
             if all(late <= _LONGER * before + _AND for late, before in zip(now, usual, strict=True)):
-                return asked - began
+                return time.monotonic() - began
         time.sleep(0.1)
     return _RECOVERY
 

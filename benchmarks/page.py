@@ -120,8 +120,8 @@ _SECTIONS = {
     "server": "## The server for agents\n\nFrom the start of the process to the first list of tools over "
     "standard input, and the memory by then, beside an\nempty server of the same package.\n",
     "crowd": "## A crowd at the server of pages\n\n200 clients ask `gymsolve web`, which has just begun, for "
-    "the list of 2,000 runs, for one of a million records\nthat grows, and for all of its curves, for a minute "
-    "and as fast as they are answered; 20 others send half a request.\nThen all of them leave at once.\n",
+    "the list of 2,000 runs, for one of a million records\nthat grows, and for all of its curves: for a "
+    "minute, as fast as they are answered. 20 others send half a request.\nThen all leave at once.\n",
     "archive": "## What an archive costs\n\nThe bookkeeping of Go-Explore per step, by the number of cells: "
     "looking up, counting, drawing, replacing. No\nenvironment is stepped and no snapshot taken.\n",
 }

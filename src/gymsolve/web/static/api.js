@@ -1,4 +1,4 @@
-// JSON from the server, or an error that can be shown as it is.
+// Answers of the server, or an error that can be shown as it is.
 
 export class ApiError extends Error {
   constructor({ text, hint, where }, status, comeBack = 0) {
@@ -9,8 +9,24 @@ export class ApiError extends Error {
 
 const TRIES = 10;
 
-/** The answer to an address of `addresses.js`; a server with too much to do is asked again when it says so. */
+/** The JSON at an address of `addresses.js`. */
 export async function get(path, options = {}) {
+  return (await askPatiently(path, options)).json();
+}
+
+/** The bytes at an address. */
+export async function getBytes(path) {
+  return (await askPatiently(path, {})).arrayBuffer();
+}
+
+/** Ask the server to act. */
+export async function post(path, body = {}) {
+  const headers = { 'content-type': 'application/json' };
+  return (await ask(path, { method: 'POST', body: JSON.stringify(body), headers })).json();
+}
+
+/** Ask a server with too much to do again when it says so. */
+async function askPatiently(path, options) {
   for (let left = TRIES - 1; ; left -= 1) {
     try {
       return await ask(path, options);
@@ -21,11 +37,6 @@ export async function get(path, options = {}) {
   }
 }
 
-/** Ask the server to act. */
-export function post(path, body = {}) {
-  return ask(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
-}
-
 async function ask(path, options) {
   let answer;
   try {
@@ -34,7 +45,7 @@ async function ask(path, options) {
     if (error.name === 'AbortError') throw error;
     throw new ApiError({ text: 'the server does not answer.', hint: 'Start it again: gymsolve web' }, 0);
   }
-  if (answer.ok) return answer.json();
+  if (answer.ok) return answer;
   let fault = { text: `the server answered ${answer.status}.` };
   try {
     fault = (await answer.json()).error ?? fault;
