@@ -4,7 +4,7 @@
     throughput.py, solve.py, race.py           beside peers
     micro.py, startup.py, server.py, limit.py, growth.py  the pieces, the bound, what grows
     cost.py, curiosity.py, archive.py          what seeing costs, what a bonus costs, and an archive
-    browser/                                   pages in a real browser
+    browser/, crowd.py                         pages in a real browser, and their server under a crowd
     peers.py        virtual environments       store.py     results as they come
     figures.py      medians and ratios         page.py, tables.py   README.md from the results
 

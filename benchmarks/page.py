@@ -26,7 +26,7 @@ __all__ = ["render_page", "targets_of", "write_page"]
 
 NAMES = (
     *("throughput", "solve", "race", "recurrent", "limit", "micro", "growth", "cost", "stepping"),
-    *("curiosity", "archive", "browser", "server"),
+    *("curiosity", "archive", "browser", "server", "crowd"),
 )
 
 _INTRO = """\
@@ -119,6 +119,9 @@ _SECTIONS = {
     "browser": "## In the browser\n\nPages in this machine's own Chromium, on loopback.\n",
     "server": "## The server for agents\n\nFrom the start of the process to the first list of tools over "
     "standard input, and the memory by then, beside an\nempty server of the same package.\n",
+    "crowd": "## A crowd at the server of pages\n\n200 clients ask `gymsolve web`, which has just begun, for "
+    "the list of 2,000 runs, for one of a million records\nthat grows, and for all of its curves: for a "
+    "minute, as fast as they are answered. 20 others send half a request.\nThen all leave at once.\n",
     "archive": "## What an archive costs\n\nThe bookkeeping of Go-Explore per step, by the number of cells: "
     "looking up, counting, drawing, replacing. No\nenvironment is stepped and no snapshot taken.\n",
 }
@@ -157,6 +160,7 @@ def render_page(results: dict[str, dict[str, Any]]) -> str:
         "curiosity": curiosity_table(runs["curiosity"]),
         "browser": browser_table(runs["browser"]) if runs["browser"] else "",
         "server": server_table(runs["server"]) if runs["server"] else "",
+        "crowd": browser_table(runs["crowd"]) if runs["crowd"] else "",
         "archive": archive_table(runs["archive"]),
     }
     parts = [_INTRO, "## Targets\n", targets_table(runs)]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from benchmarks.archive import measure_archive
 from benchmarks.browser import measure_browser
 from benchmarks.cost import measure_cost
+from benchmarks.crowd import measure_crowd
 from benchmarks.curiosity import measure_curiosity
 from benchmarks.growth import measure_growth
 from benchmarks.inspecting import measure_inspect
@@ -35,5 +36,6 @@ PARTS: dict[str, Callable[[Options], None]] = {
     "play": measure_play,
     "inspect": measure_inspect,
     "server": measure_server,
+    "crowd": measure_crowd,
     "archive": measure_archive,
 }

@@ -16,7 +16,7 @@ from benchmarks.machine import IDLE, wait_until_idle
 from benchmarks.store import OURS, Store
 from benchmarks.throughput import Options
 
-__all__ = ["CASE", "EMPTY", "MOST_LATER", "MOST_MEGABYTES", "ask_server", "measure_server"]
+__all__ = ["CASE", "EMPTY", "MOST_LATER", "MOST_MEGABYTES", "ask_server", "measure_server", "peak_memory"]
 
 CASE = "first list of tools"
 EMPTY = "empty"
@@ -80,7 +80,7 @@ def ask_server(words: tuple[str, ...]) -> dict[str, Any]:
             _send(server, {"method": "notifications/initialized"})
             listed = _ask(server, 2, "tools/list", {})
             seconds = time.perf_counter() - began
-            megabytes = _memory(server.pid)
+            megabytes = peak_memory(server.pid)
         finally:
             server.kill()
     return {"seconds": seconds, "megabytes": megabytes, "tools": len(listed["tools"])}
@@ -102,7 +102,7 @@ def _ask(server: "subprocess.Popen[str]", number: int, method: str, params: dict
     raise RuntimeError(f"the server ended without an answer to {method}")
 
 
-def _memory(pid: int) -> float:
+def peak_memory(pid: int) -> float:
     """Megabytes at their highest."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     (kilobytes,) = [line.split()[1] for line in lines if line.startswith("VmHWM:")]

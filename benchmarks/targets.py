@@ -28,8 +28,9 @@ def targets_table(results: Mapping[str, Sequence[Record]]) -> str:
     rows += _growth(results["growth"])
     rows.append(_cost(results["cost"]))
     rows += _stepping(results["stepping"])
-    rows += _browser(results["browser"])
+    rows += _bounds("browser", results["browser"])
     rows += _server(results["server"])
+    rows += _bounds("crowd", results["crowd"])
     rows.append(_archive(results["archive"]))
     return markdown(("target", "measured", "met"), rows)
 
@@ -177,7 +178,8 @@ def _stepping(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _browser(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
+def _bounds(part: str, runs: Sequence[Record]) -> list[tuple[str, str, str]]:
+    """Figures that say themselves how large or small they should be."""
     rows = []
     for case in dict.fromkeys(run["case"] for run in runs):
         own = [run for run in newest(runs, case, OURS) if "error" not in run]
@@ -188,8 +190,8 @@ def _browser(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
         bound = f"≤ {most:g}" if math.isfinite(most) else f"≥ {least:g}"
         told = f"{number(found.median)} {own[-1]['unit']} ({number(found.low)} to {number(found.high)})"
         met = least <= found.median <= most
-        rows.append((f"browser, {case}: {bound} {own[-1]['unit']}", told, "yes" if met else "**no**"))
-    return rows or [("pages in the browser", "not measured yet", "")]
+        rows.append((f"{part}, {case}: {bound} {own[-1]['unit']}", told, "yes" if met else "**no**"))
+    return rows or [(part, "not measured yet", "")]
 
 
 def _server(runs: Sequence[Record]) -> list[tuple[str, str, str]]:

@@ -13,7 +13,7 @@ from benchmarks.harness import tell
 from benchmarks.machine import IDLE, wait_until_idle
 from benchmarks.throughput import Options
 
-__all__ = ["measure_watching"]
+__all__ = ["copy_runs", "measure_watching"]
 
 _KEPT = Path(__file__).parents[2] / "tests" / "runs" / "known_good" / "cartpole"
 _FOLDERS = {"1 run": 1, "2,000 runs": 2000}
@@ -28,7 +28,7 @@ def measure_watching(options: Options) -> Iterator[dict[str, Any]]:
     with open_browser() as browser, tempfile.TemporaryDirectory() as folder:
         for name, many in _FOLDERS.items():
             runs = Path(folder) / str(many)
-            _copy_runs(runs, 1 if options.quick else many)
+            copy_runs(runs, 1 if options.quick else many)
             yield _timed(options, f"command to the table, {name}", _first_page, browser, runs)
         run = _many_records(Path(folder) / "long", _RECORDS)
         yield _timed(options, f"a run of {_RECORDS:,} records, drawn", _long_run, browser, run)
@@ -71,7 +71,7 @@ def _long_run(browser: Any, run: Path) -> float:
     return seconds
 
 
-def _copy_runs(folder: Path, many: int) -> None:
+def copy_runs(folder: Path, many: int) -> None:
     for number in range(many):
         name = f"20260101-{number:06d}-CartPole-v1-ppo-{number:04x}"
         shutil.copytree(_KEPT, folder / name)
@@ -81,7 +81,7 @@ def _copy_runs(folder: Path, many: int) -> None:
 
 def _many_records(folder: Path, many: int) -> Path:
     """A run whose records are those of a real one, again and again, each with steps of its own."""
-    _copy_runs(folder, 1)
+    copy_runs(folder, 1)
     (run,) = folder.iterdir()
     path = run / "metrics.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]

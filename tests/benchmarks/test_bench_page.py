@@ -2,10 +2,12 @@
 
 import pytest
 
+from benchmarks.crowd import measure_crowd
 from benchmarks.page import NAMES, render_page, write_page
 from benchmarks.peers import HERE
 from benchmarks.server import CASE, EMPTY, ask_server
 from benchmarks.store import Store, load_runs
+from benchmarks.throughput import Options
 
 MACHINE = {
     "cpu": "A CPU",
@@ -164,6 +166,26 @@ def test_pages_in_the_browser_are_held_against_their_bounds(results):
     page = render_page(results)
     assert line(page, "browser, first: ≤ 1 s").endswith("| 0.7 s (0.5 to 1.2) | yes |")
     assert line(page, "browser, smooth: ≥ 30 fps").endswith("| **no** |")
+
+
+def test_a_crowd_has_targets(results):
+    figure = {"tool": "gymsolve", "session": "s", "round": 0}
+    results["crowd"]["runs"] = [
+        {**figure, "case": "memory at its highest", "value": 612.0, "unit": "MB", "most": 500.0},
+        {**figure, "case": "answers", "value": 64, "unit": "requests"},
+    ]
+    page = render_page(results)
+    assert line(page, "crowd, memory at its highest: ≤ 500 MB").endswith("| **no** |")
+    assert line(page, "answers").startswith("| answers | 64 ")
+
+
+def test_a_crowd_is_measured(tmp_path):
+    """The server, its clients and what they leave behind, on a small scale."""
+    measure_crowd(Options(results=tmp_path, quick=True))
+    figures = {run["case"]: run for run in load_runs(tmp_path / "crowd.json")["runs"]}
+    assert figures["answers"]["value"] > 0
+    assert figures["failed or given up"]["value"] == 0
+    assert 10 < figures["memory at its highest"]["value"] < figures["memory at its highest"]["most"]
 
 
 def test_the_server_is_compared_with_an_empty_one(results):

@@ -11,10 +11,10 @@ import pytest
 from gymsolve.errors import RunDamagedError, UnknownRunError, UsageError
 from gymsolve.runs.records import sample_records
 from gymsolve.runs.run import Run
-from gymsolve.view.live_series import Part, follow_metrics, look_closer, name_metrics
+from gymsolve.view.live_series import Part, SharedCurves, follow_metrics, look_closer, name_metrics
 from gymsolve.view.run_page import look_over, run_by_id, run_stamp
 from gymsolve.view.runs import get_run
-from gymsolve.view.thinning import extremes
+from gymsolve.view.thinning import Growing, extremes
 
 KEPT = Path(__file__).parents[1] / "runs" / "known_good" / "cartpole"
 SPACING = ((", ", ": "), (",", ":"))
@@ -102,6 +102,77 @@ def test_thinning_keeps_what_stands_out_and_is_the_same_every_time() -> None:
         assert max(part) in mine
     assert extremes([math.nan] * 5000, 10) == [*range(0, 5000, 500), 4999]
     assert extremes([1.0, 2.0], 1000) == [0, 1]
+
+
+@pytest.mark.parametrize("total", [1, 2, 3, 39, 40, 41, 79, 80, 81, 1000, 12_345])
+def test_a_series_that_grows_keeps_its_ends_and_what_stands_out(total: int) -> None:
+    draw = random.Random(total)
+    values = [draw.gauss(0, 1) for _ in range(total)]
+    values[total // 3], values[total // 2], values[-2 % total] = 99.0, -99.0, math.nan
+    series: Growing[int] = Growing(10)
+    for place, value in enumerate(values):
+        series.add(value, place)
+        series.points()  # a look meanwhile changes nothing
+    places = [place for _, place in series.points()]
+    assert places == sorted(set(places))
+    assert {0, total - 1} <= set(places)
+    finite = [place for place in range(total) if math.isfinite(values[place])]
+    if finite:
+        assert {max(finite, key=values.__getitem__), min(finite, key=values.__getitem__)} <= set(places)
+    assert len(places) == total if total < 40 else 20 <= len(places) <= 44
+    assert series.total == total
+
+
+def test_a_shared_copy_is_what_a_reading_of_all_of_it_gives(run: Run) -> None:
+    path, shared = run.path / "metrics.jsonl", SharedCurves()
+    path.write_text("")
+    asked = [[RETURN], [JUDGED, "a"], [RETURN, "b"], ["nothing"], [RETURN, JUDGED, "a", "b"]]
+    for number, names in enumerate(asked):
+        with path.open("a") as file:
+            for step in range(1700 * number, 1700 * (number + 1)):
+                more = {JUDGED: step % 91} if step % 10 == 0 else {}
+                file.write(record(step, a=math.sin(step), **more) + ("no JSON\n" if step == 5000 else ""))
+                file.write(json.dumps({"env_steps": step, "b": -step}) + "\n")
+        copy = follow_metrics(run, names, shared=shared)
+        assert copy.to_json() == follow_metrics(run, names).to_json()
+        assert copy.fresh
+    assert copy.series[RETURN].total == 8500
+    assert copy.problems == ["1 lines of metrics.jsonl cannot be read; ignored"]
+    assert follow_metrics(run, [RETURN], copy.cursor, shared).series == {}
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b'"env_steps": 8499,', b'"env_steps": 9999,'))  # the same file, with others
+    assert follow_metrics(run, [RETURN], shared=shared).series[RETURN].steps[-1] == 9999
+    run.rewind(400)
+    assert follow_metrics(run, [RETURN], shared=shared).series[RETURN].total == 401
+    path.unlink()
+    assert follow_metrics(run, [RETURN], shared=shared).series == {}
+
+
+def test_a_reading_that_is_broken_off_goes_on_later(run: Run) -> None:
+    path, shared = run.path / "metrics.jsonl", SharedCurves()
+    path.write_text("".join(record(step) for step in range(9000)))
+    looks = 0
+
+    def leave() -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 4:
+            raise UsageError("the client has left.")
+
+    for names in ([RETURN], [RETURN, "time/elapsed"]):
+        looks = 0
+        with pytest.raises(UsageError, match="left"):
+            follow_metrics(run, names, shared=shared, check=leave)
+        again = follow_metrics(run, names, shared=shared)
+        assert again.to_json() == follow_metrics(run, names).to_json()
+
+
+def test_curves_of_many_runs_and_metrics_are_not_all_kept(run: Run) -> None:
+    path, shared = run.path / "metrics.jsonl", SharedCurves()
+    path.write_text("".join(record(step) for step in range(100)))
+    for number in range(20):  # every request is right, whatever was dropped
+        names = [RETURN, *(f"nothing {number} {other}" for other in range(30))]
+        assert follow_metrics(run, names, shared=shared).series[RETURN].total == 100
 
 
 @pytest.mark.parametrize("cursor", ["x", "1", "1.", "1.x", "-1.2", f"{'9' * 60}.1"])

@@ -173,7 +173,7 @@ def test_the_second_signal_to_seeds_is_told_to_programs_too(place):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: (running() and (place / "stuck").exists()) or process.poll() is not None)
     process.send_signal(signal.SIGTERM)
-    time.sleep(2.5)  # sooner it would be the same request
+    time.sleep(0.8)  # within half a second it would be the same request
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate()
     assert process.returncode == 143, err

@@ -266,8 +266,9 @@ HANGS = {
     "SIGTERM": (143, False, ["grace_seconds=0.5"]),
     "SIGHUP stubborn": (129, True, ["grace_seconds=0.5"]),
     "stop": (130, False, ["grace_seconds=0.5"]),
-    "SIGTERM twice": (143, True, []),
-    "SIGINT twice": (130, False, []),
+    "SIGTERM and SIGTERM": (143, True, []),
+    "SIGHUP and SIGTERM": (143, False, []),
+    "SIGINT and SIGINT": (130, False, []),
     "max_seconds": (1, False, ["grace_seconds=0.5", "max_seconds=1"]),
 }
 
@@ -279,15 +280,15 @@ def test_a_hanging_environment_does_not_hold_up_a_stop(how, tmp_path):
     process = start(tmp_path, *(word for one in changes for word in ("--set", one)), "--json")
     let_hang(tmp_path, process)
     run = the_run(tmp_path)
-    number = {"SIGTERM": signal.SIGTERM, "SIGHUP": signal.SIGHUP, "SIGINT": signal.SIGINT}.get(how.split()[0])
+    first, *second = [signal.Signals[word] for word in how.split() if word.startswith("SIG")] or [None]
     if how == "stop":
         run.request_stop()
-    if number is not None:
-        os.killpg(process.pid, number)
-    if how.endswith("twice"):
+    if first is not None:
+        os.killpg(process.pid, first)
+    for number in second:
         while "stopping" not in [event["kind"] for event in run.read_events().rows]:
             time.sleep(0.02)
-        time.sleep(2.5)  # sooner it would be the same request
+        time.sleep(0.8)  # within half a second it would be the same request
         os.killpg(process.pid, number)
     out, err = process.communicate()
     assert process.returncode == code, err
@@ -341,6 +342,21 @@ def start_sleeping(folder: Path, at: int) -> "subprocess.Popen[bytes]":
     process = subprocess.Popen([*command, "--steps", "1m"], cwd=folder, start_new_session=True, **pipes)
     wait_for(folder / "hangs", process)
     return process
+
+
+def test_two_signals_that_come_together_are_one_request(tmp_path):
+    """A closed terminal, `timeout` and service managers send several."""
+    process = start(tmp_path, "--json")
+    while not list(tmp_path.glob("runs/*/checkpoints/last")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    for number in (signal.SIGSTOP, signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
+        os.killpg(process.pid, number)
+    out, err = process.communicate()
+    run = the_run(tmp_path)
+    assert process.returncode == {"hangup": 129, "terminated": 143}[run.info()["reason"]], err
+    assert json.loads(out)["status"] == "stopped"  # no error: it has finished its update and saved
+    assert run.summary().env_steps == load_checkpoint(run, "last").meta["env_steps"]
 
 
 def test_a_second_signal_wakes_an_environment_that_sleeps(tmp_path):

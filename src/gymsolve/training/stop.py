@@ -28,9 +28,9 @@ if sys.platform != "win32":
     _REASONS[signal.SIGHUP] = "hangup"  # the terminal was closed
 
 _SAME_SECONDS = {signal.SIGINT: 0.2}
-_SAME_SECONDS_ELSE = 2.0
+_SAME_SECONDS_ELSE = 0.5
 """A signal that follows this soon is the same request: `timeout`, shells and service managers signal a
-process and then its group, so it comes twice."""
+process and then its group, so it comes twice. They do so at once, and people wait longer than this."""
 
 
 class EndAtOnceError(KeyboardInterrupt):
@@ -55,8 +55,8 @@ class StopSignal:
         """When it was asked for, by the monotonic clock."""
         self.at_once: EndAtOnceError | None = None
         """The error that the thread that trains raises as soon as it can."""
-        self.attended = False
-        """Somebody else counts the signals (`stop_monitor.py`)."""
+        self.attendant: Callable[[], object] | None = None
+        """Counts the signals that nobody has counted yet, once each, from any thread (`stop_monitor.py`)."""
         self.heard: tuple[int, ...] = ()
         """Signals that become requests now."""
 
@@ -86,8 +86,10 @@ class StopSignal:
                 self.heard = ()
 
     def _on_signal(self, number: int, frame: types.FrameType | None) -> None:
-        if self.reason is None or not self.attended:
+        if self.attendant is None:
             self.count(number)
+        else:
+            self.attendant()
         if self.at_once is not None:
             raise self.at_once
 

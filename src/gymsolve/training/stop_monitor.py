@@ -56,12 +56,12 @@ class StopMonitor:
     def watching(self) -> Iterator[None]:
         """Watch the training inside this block; afterwards only an end that is overdue."""
         before = signal.set_wakeup_fd(self._theirs.fileno(), warn_on_full_buffer=False) if self._hears else -1
-        self._signalled.attended = self._hears
+        self._signalled.attendant = self._count_signals if self._hears else None
         self._thread.start()
         try:
             yield
         finally:
-            self._signalled.attended = False
+            self._signalled.attendant = None
             if self._hears:
                 signal.set_wakeup_fd(before)
             self._resting, self._unwinding = self._signalled.at_once is None, True
@@ -101,12 +101,19 @@ class StopMonitor:
 
     def _look(self) -> bool:
         """Wait for signals, but not long; True once it is over."""
-        ready, _, _ = select.select([self._ours], [], [], _LOOK_SECONDS)
-        numbers = self._ours.recv(4096) if ready else b""
+        select.select([self._ours], [], [], _LOOK_SECONDS)
+        return _OVER in self._count_signals()
+
+    def _count_signals(self) -> bytes:
+        """Count what has come; the thread that trains does so too, and each signal goes to one of both."""
+        try:
+            numbers = self._ours.recv(4096)
+        except BlockingIOError:
+            return b""
         for number in numbers:
             if number in self._signalled.heard:
                 self._signalled.count(number)
-        return _OVER in numbers
+        return numbers
 
     def _pulse(self) -> tuple[int, int, int]:
         counters = self._trainer.counters

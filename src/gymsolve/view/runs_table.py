@@ -2,6 +2,8 @@
 
 import math
 import os
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +22,7 @@ Sort = Literal["created", "name", "status", "progress", "best", "steps"]
 SORTS: tuple[Sort, ...] = ("created", "name", "status", "progress", "best", "steps")
 _POINTS = 40
 """Records that a small curve is drawn from."""
+_GLANCE = 0.05
 _CURVE = ("rollout/ep_rew_mean", "eval/mean_reward")
 
 
@@ -59,6 +62,7 @@ class RunsTable:
         self._summaries: dict[str, tuple[Any, RunSummary]] = {}
         self._rows: dict[str, tuple[Any, RunRow]] = {}
         self._best: dict[str, tuple[Any, float | None]] = {}
+        self._lock = threading.Lock()
 
     def look(
         self,
@@ -69,24 +73,37 @@ class RunsTable:
         offset: int = 0,
         limit: int = 50,
         trials: bool = False,
+        check: Callable[[], None] = lambda: None,
     ) -> RunsPage:
-        """The rows from `offset` on, of the runs that fit a query as `gymsolve runs` takes it."""
+        """The rows from `offset` on, of the runs that fit a query as `gymsolve runs` takes it.
+
+        `check` is called now and then, and raises where nobody waits for the answer any more.
+        """
         chosen = next((name for name in SORTS if name == sort), None)
         if chosen is None:
             hint = did_you_mean(sort, SORTS) or f"One of: {', '.join(SORTS)}."
             raise UsageError(f"runs cannot be sorted by {sort!r}.", where="sort", hint=hint)
-        fitting = matching(self._all(), query, trials=trials)
-        ordered = sorted(fitting, key=lambda run: self._key(run, chosen), reverse=descending)
-        rows = [self._row(run) for run in ordered[offset : offset + limit]]
+        while not self._lock.acquire(timeout=_GLANCE):  # one at a time reads the folders
+            check()
+        try:
+            fitting = matching(self._all(check), query, trials=trials)
+            ordered = sorted(fitting, key=lambda run: self._key(run, chosen), reverse=descending)
+            rows = [self._row(run) for run in ordered[offset : offset + limit]]
+        finally:
+            self._lock.release()
         running = sum(run.status == "running" for run in fitting)
         return RunsPage(rows, len(fitting), running, str(self.folder))
 
-    def _all(self) -> list[RunSummary]:
+    def _all(self, check: Callable[[], None]) -> list[RunSummary]:
         there = {path.name: path for path in run_folders(self.folder)}
         for name in self._summaries.keys() - there.keys():  # deleted since
             for kept in (self._summaries, self._rows, self._best):
                 kept.pop(name, None)
-        return [self._summary(path) for path in there.values()]
+        summaries = []
+        for path in there.values():
+            check()
+            summaries.append(self._summary(path))
+        return summaries
 
     def _summary(self, path: Path) -> RunSummary:
         stamp = _stamp(f"{path}/run.json")

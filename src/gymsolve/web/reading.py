@@ -5,10 +5,11 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from gymsolve.errors import UnknownRunError
+from gymsolve.jobs.cancellation import require_wanted
 from gymsolve.runs import Run, list_runs
 from gymsolve.runs.videos import list_videos
 from gymsolve.service.recipes import list_recipes
-from gymsolve.view.live_series import Part, follow_metrics, look_closer, name_metrics
+from gymsolve.view.live_series import Part, SharedCurves, follow_metrics, look_closer, name_metrics
 from gymsolve.view.run_page import look_over, run_by_id, run_stamp
 from gymsolve.view.runs_table import RunsTable
 from gymsolve.web.route import Ask, File, Reply
@@ -32,6 +33,11 @@ def _table(runs_dir: str | None) -> RunsTable:
     return RunsTable(runs_dir)
 
 
+@lru_cache(maxsize=1)
+def _curves() -> SharedCurves:
+    return SharedCurves()
+
+
 def show_runs(ask: Ask) -> Reply:
     """The table of runs."""
     table = _table(ask.home.runs_dir).look(
@@ -41,6 +47,7 @@ def show_runs(ask: Ask) -> Reply:
         offset=ask.whole("offset", 0),
         limit=min(_MOST_ROWS, ask.whole("limit", 50)),
         trials=ask.query.get("trials") == "1",
+        check=require_wanted,
     )
     return {**table.to_json(), **_server(ask)}
 
@@ -62,7 +69,7 @@ def follow_run(ask: Ask) -> Reply:
     run = asked_run(ask)
     summary, stamp = run.summary(), run_stamp(run)  # first: what has ended has written all of its records
     state = {"status": summary.status, "reason": summary.reason, "env_steps": summary.env_steps}
-    followed = follow_metrics(run, ask.lines("names"), ask.query.get("since", ""))
+    followed = follow_metrics(run, ask.lines("names"), ask.query.get("since", ""), _curves(), require_wanted)
     return {**followed.to_json(), **state, "stamp": stamp}
 
 
@@ -70,7 +77,7 @@ def show_closer(ask: Ask) -> Reply:
     """A part of the curves in more detail."""
     axis: Literal["steps", "seconds"] = "seconds" if ask.query.get("axis") == "seconds" else "steps"
     part = Part(axis, ask.number("from"), ask.number("to"))
-    return look_closer(asked_run(ask), ask.lines("names"), part).to_json()
+    return look_closer(asked_run(ask), ask.lines("names"), part, require_wanted).to_json()
 
 
 def name_recipes(ask: Ask) -> Reply:

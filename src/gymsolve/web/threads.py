@@ -29,15 +29,15 @@ class Threads:
         self._free = asyncio.Semaphore(_AT_ONCE)
         self._running: set[threading.Thread] = set()
 
-    async def run(self, call: Callable[[], Answer]) -> Answer:
-        """Run a call in a thread; returns its result or raises its error."""
+    async def run(self, call: Callable[[], Answer], gone: threading.Event | None = None) -> Answer:
+        """Run a call in a thread, wanted until `gone` or the end; returns its result or raises its error."""
         async with self._free:
             loop = asyncio.get_running_loop()
             answer: asyncio.Future[Answer] = loop.create_future()
 
             def work() -> None:
                 try:
-                    with wanted_until(self._ending):
+                    with wanted_until(self._ending if gone is None else gone):
                         settle, result = answer.set_result, call()
                 except BaseException as error:  # noqa: BLE001 - the waiting caller raises it
                     settle, result = answer.set_exception, error  # type: ignore[assignment]

@@ -1,6 +1,6 @@
 // One stored episode: numbers of all states in columns, wide observations and pictures on demand.
 import { api } from '../addresses.js';
-import { ApiError, get } from '../api.js';
+import { get, getBytes } from '../api.js';
 import { Pictures, fetchParts, inflate } from './pictures.js';
 import { Columns, layout, numbers } from './rows.js';
 
@@ -46,7 +46,7 @@ export class Episode {
   async _extend(states) {
     while (this.states < states) {
       const from = this.states;
-      this.columns.add(await bytes(this.address('rows', { from, to: Math.min(states, from + AT_ONCE), head: 1 })));
+      this.columns.add(await getBytes(this.address('rows', { from, to: Math.min(states, from + AT_ONCE), head: 1 })));
       if (this.states === from) return;
     }
   }
@@ -60,7 +60,7 @@ export class Episode {
   /** Advantages and returns, by the server, with the functions of training. */
   async value(changes = this.changes) {
     this.changes = changes;
-    const buffer = await bytes(this.address('credit', changes));
+    const buffer = await getBytes(this.address('credit', changes));
     const length = new DataView(buffer).getUint32(0, true);
     const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
     head.columns.forEach((name, i) => {
@@ -97,7 +97,7 @@ export class Episode {
   async wide(state) {
     const held = this._wide.get(state);
     if (held) return held;
-    const buffer = await bytes(this.address('rows', { from: state, to: state + 1 }));
+    const buffer = await getBytes(this.address('rows', { from: state, to: state + 1 }));
     const fields = {};
     for (const [name, place] of this.places) {
       if (place.at >= this.facts.head && place.at + place.bytes <= buffer.byteLength) fields[name] = numbers(buffer, 0, place);
@@ -121,16 +121,4 @@ export class Episode {
   }
 
   close() { this.pictures.close(); }
-}
-
-async function bytes(address) {
-  const answer = await fetch(address);
-  if (answer.ok) return answer.arrayBuffer();
-  let fault = { text: `the server answered ${answer.status}.` };
-  try {
-    fault = (await answer.json()).error ?? fault;
-  } catch {
-    // It was no JSON: the status has to do.
-  }
-  throw new ApiError(fault, answer.status);
 }

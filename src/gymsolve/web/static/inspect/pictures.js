@@ -1,5 +1,7 @@
 // Pictures around the cursor: fetched in blocks, decoded when shown, and only so many kept.
 
+import { getBytes } from '../api.js';
+
 const BLOCK = 16;
 const KEPT_BLOCKS = 48;
 const KEPT_PICTURES = 24;
@@ -79,9 +81,7 @@ export class Pictures {
 
 /** Several pieces of bytes in one answer: how many, the length of each, then one after another. */
 export async function fetchParts(address) {
-  const answer = await fetch(address);
-  if (!answer.ok) throw new Error(`the server answered ${answer.status}.`);
-  const buffer = await answer.arrayBuffer();
+  const buffer = await getBytes(address);
   const view = new DataView(buffer);
   const count = view.getUint32(0, true);
   const parts = [];
