@@ -67,8 +67,9 @@ class _Mended(gym.Wrapper[Any, Any, Any, Any]):
     """Episodes that follow from Gymnasium's generator alone, and a picture that people can see.
 
     The game draws from a generator of its own, which nobody can save; here each episode has a seed drawn from
-    `np_random`. The game also keeps the last action of an episode for the first step of the next one, where it
-    may stick; here that is the action that does nothing, as at the start of the game. The game's own picture has ten by ten points, between 0 and 1.
+    `np_random`. The game also keeps the last action of an episode for the first step of the next one, where
+    it may stick; here that is the action that does nothing, as at the start of the game. The game's own
+    picture has ten by ten points, between 0 and 1.
     """
 
     changes_reward = False
