@@ -25,7 +25,7 @@ help:
 	@echo "make test      install the test tools and run the whole test suite"
 	@echo "make durations run the tests and store what each file takes: the longest start first"
 	@echo "make fuzz      hostile input: command lines, recipes and files, many rounds (ROUNDS=...)"
-	@echo "make smoke     train, resume and film every shipped recipe; make test has one of each family"
+	@echo "make smoke     train, resume and film every shipped recipe, restore its environment; make test: one of a family"
 	@echo "make check     linters of Python and JavaScript, types, dependency direction, recipes"
 	@echo "make same      prove that a change left training the same, bit for bit, as at another commit (BASE=... ONLY=...)"
 	@echo "make learn     longer proofs: trainings to a threshold, several seeds"
@@ -54,7 +54,7 @@ fuzz: $(VENV)/.installed-dev
 	GYMSOLVE_FUZZ_ROUNDS=$(ROUNDS) $(PYTEST) $(BY_FILE) --timeout 7200 tests/fuzz
 
 smoke: $(VENV)/.installed-dev
-	$(PYTEST) -m "smoke or not smoke" tests/recipes/test_recipe_smoke.py
+	$(PYTEST) -m "smoke or not smoke" tests/recipes/test_recipe_smoke.py tests/envs/test_env_snapshots.py
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -240,6 +240,15 @@ def test_a_second_reset_with_the_same_seeds_starts_the_same() -> None:
         envs.close()
 
 
+@pytest.mark.parametrize("game", ["Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders"])
+def test_what_was_done_before_a_seeded_reset_does_not_matter(game: str) -> None:
+    config = config_of(f"MinAtar/{game}-v1", kwargs={"sticky_action_prob": 0.9})
+    envs, fresh = make_envs(config, "train"), make_envs(config, "train")
+    play(envs, 31, seed=3)
+    for one, same in zip(play(envs, 40)[1], play(fresh, 40)[1], strict=True):
+        assert_same_step(one, same)
+
+
 def test_returned_arrays_survive_later_steps() -> None:
     envs = make_envs(config_of("sample_envs:Sample/Counter-v0"), "train")
     _, results = play(envs, 7)

@@ -31,6 +31,11 @@ def test_ppo_solves_cartpole_on_every_seed(seed, tmp_path):
     solve("CartPole-v1:ppo", tmp_path, seed)
 
 
+@pytest.mark.parametrize("seed", range(9000, 9010))  # no settings were chosen by them
+def test_ppo_walks_along_the_edge_of_the_cliff_on_every_seed(seed, tmp_path):
+    solve("CliffWalking-v1", tmp_path, seed)
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_memory_balances_a_pole_without_seeing_velocities(seed, tmp_path):
     solve("CartPole-v1:positions", tmp_path, seed)

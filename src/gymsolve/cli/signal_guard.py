@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from gymsolve.interrupts import raise_outside
+
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 if sys.platform != "win32":
     _WORDS[signal.SIGHUP] = "hangup"
@@ -71,7 +73,7 @@ class SignalGuard:
         self.number = self.number or number
         if self._at_once:
             self._leave(128 + number if self._final_code is None else self._final_code)
-        raise KeyboardInterrupt
+        raise_outside(KeyboardInterrupt(), frame)
 
     def _leave(self, exit_code: int) -> None:
         answer = self.describe_end(exit_code)

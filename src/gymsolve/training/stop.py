@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
+from gymsolve.interrupts import raise_outside
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import Status
 
@@ -91,7 +92,7 @@ class StopSignal:
         else:
             self.attendant()
         if self.at_once is not None:
-            raise self.at_once
+            raise_outside(self.at_once, frame)
 
 
 @contextmanager
@@ -99,7 +100,7 @@ def raising() -> Iterator[None]:
     """Before and after a training, SIGTERM and SIGHUP end the process as Ctrl-C does: in order."""
 
     def end(number: int, frame: types.FrameType | None) -> None:
-        raise EndAtOnceError(128 + number, _REASONS[number])
+        raise_outside(EndAtOnceError(128 + number, _REASONS[number]), frame)
 
     with _handling(end):
         yield

@@ -27,6 +27,7 @@ from gymsolve.envs.processes import WATCH
 from gymsolve.envs.replay import Replay
 from gymsolve.envs.single_env import draw
 from gymsolve.errors import EnvFaultError
+from gymsolve.interrupts import raise_outside
 from gymsolve.settings.config import EnvConfig
 
 _TICK_SECONDS = 1.0
@@ -95,7 +96,7 @@ class Watchdog:
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         error, self._error = self._error, None
         if error is not None:
-            raise error
+            raise_outside(error, frame)
 
     # ----------------------------------------------------------------------------- in the thread
 

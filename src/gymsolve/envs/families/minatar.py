@@ -18,6 +18,8 @@ from gymsolve.errors import EnvFaultError, MissingExtraError
 _EXTRA = Extra("minatar", "minatar", "minatar")
 _POINT = 24
 """Pixels that a point of the game is wide in videos."""
+_NOTHING = 0
+"""The action that does nothing."""
 _FPS = 15.0
 """The games have no time of their own; so fast, people can follow."""
 _NO_PLACE = ("channels", "action_map", "ramping", "terminate_timer")
@@ -62,10 +64,12 @@ def _meant(env_id: str) -> str | None:
 
 
 class _Mended(gym.Wrapper[Any, Any, Any, Any]):
-    """Episodes that follow from Gymnasium's generator, and a picture that people can see.
+    """Episodes that follow from Gymnasium's generator alone, and a picture that people can see.
 
     The game draws from a generator of its own, which nobody can save; here each episode has a seed drawn from
-    `np_random`. The game's own picture has ten by ten points, between 0 and 1.
+    `np_random`. The game also keeps the last action of an episode for the first step of the next one, where
+    it may stick; here that is the action that does nothing, as at the start of the game. The game's own
+    picture has ten by ten points, between 0 and 1.
     """
 
     changes_reward = False
@@ -73,7 +77,9 @@ class _Mended(gym.Wrapper[Any, Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        gym.Env.reset(self.unwrapped, seed=seed)
+        inner: Any = self.unwrapped
+        gym.Env.reset(inner, seed=seed)
+        inner.game.last_action = _NOTHING
         return self.env.reset(seed=int(self.np_random.integers(2**31)), options=options)
 
     def render(self) -> Any:
