@@ -77,6 +77,8 @@ def facts(**options: Any) -> Any:
     ids=["as it is", "in a session of its own", "in a group of its own"],
 )
 def test_a_copy_gets_what_a_new_python_gets(options):
+    with starting_by(quick_fork_exec):
+        facts()  # an earlier test may have killed the preloaded Python with everything else
     limits, umask = resource.getrlimit(resource.RLIMIT_NOFILE), os.umask(0o027)
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     ignored = signal.signal(signal.SIGUSR2, signal.SIG_IGN)

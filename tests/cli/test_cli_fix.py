@@ -90,9 +90,18 @@ def test_a_remedy_that_helps_is_tried_told_and_recorded(cli):
     assert event["children"] == [one["run"] for one in told["trials"]]
     assert event["changes"] == told["changes"]
     assert f"  tried     helped: {told['certainty']}\n" in cli("diagnose", faulty.id).out
-    assert cli("diagnose", faulty.id, "--json").json["tried"] == [
-        {name: told[name] for name in ("alert", "verdict", "certainty")} | {"runs": event["children"]}
-    ]
+    (tried,) = cli("diagnose", faulty.id, "--json").json["tried"]
+    returns = {
+        side: [one["reward"] for one in told["trials"] if one["side"] == side]
+        for side in ("original", "changed")
+    }
+    assert tried == {
+        **{name: told[name] for name in ("alert", "verdict", "certainty", "seeds_needed")},
+        **returns,
+        "runs": event["children"],
+        "start": f"{faulty.id}@0",
+        "changes": {change["path"]: change["new"] for change in told["changes"]},
+    }
     child = cli("runs", "show", event["children"][1], "--json").json
     assert child["parent"] == {"run": faulty.id, "checkpoint": None, "kind": "trial"}
     assert child["config"]["algo"]["target_kl"] == 0.02

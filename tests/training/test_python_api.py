@@ -60,7 +60,7 @@ def own(tmp_path, monkeypatch):
 
     yield own_corridor
     sys.modules.pop("own_corridor", None)
-    for name in ("Corridor", "make_corridor", "Timed-v0"):
+    for name in ("own_corridor/Corridor", "own_corridor/make_corridor", "Timed-v0"):
         gym.registry.pop(name, None)
 
 

@@ -43,8 +43,7 @@ def find_spec(env_id: str) -> Any:
                 if name in gym.registry:
                     return gym.spec(name)
             if _makes_envs(vars(code).get(name) if module else None) and not _registered_as(module, name):
-                gym.register(id=name, entry_point=f"{module}:{name}")
-                return gym.spec(name)
+                return _register_as_itself(module, name)
             hint = (
                 _meant(module, name, code) or f"One of your own is named with its module: my_module:{name}."
             )
@@ -75,13 +74,25 @@ def _makes_envs(thing: Any) -> bool:
 
 def _registered_as(module: str, name: str) -> list[str]:
     """Ids whose registration makes this class; it may have a time limit and arguments, which count."""
-    entry_point = f"{module}:{name}"
+    entry_point, own = f"{module}:{name}", _own_id(module, name)
     return [
         env_id
         for env_id, spec in gym.registry.items()
-        if spec.entry_point == entry_point
+        if (spec.entry_point == entry_point and env_id != own)
         or (not isinstance(spec.entry_point, str) and _path_of(spec.entry_point) == entry_point)
     ]
+
+
+def _register_as_itself(module: str, name: str) -> Any:
+    """The registration of a class or function that nobody registered, under an id that no other has."""
+    own = _own_id(module, name)
+    if own not in gym.registry:
+        gym.register(id=own, entry_point=f"{module}:{name}")
+    return gym.spec(own)
+
+
+def _own_id(module: str, name: str) -> str:
+    return f"{module.replace('.', '-')}/{name}"
 
 
 def _path_of(maker: Any) -> str:

@@ -180,7 +180,7 @@ def test_another_number_of_copies_keeps_what_is_known(case):
 
 def test_a_bonus_that_leaves_the_finite_numbers_ends_the_iteration():
     trainer = make("CartPole-v1:ppo", SMALL | NETS | {"explore.learning_rate": 1e38}, "rnd")
-    trainer.probe.take(collect(trainer, Silent()))
+    trainer.probe.take(collect(trainer, Silent()), None)
     before, undo = Saved(trainer), trainer.rollback_point()
     metrics = advance(trainer, 2)
     with pytest.raises(DivergenceError, match="bonus for exploring became") as told:

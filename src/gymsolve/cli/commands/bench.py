@@ -12,7 +12,7 @@ from gymsolve.errors import UsageError
 
 _PARTS = (
     "micro, limit, throughput, race, recurrent, solve, growth, cost, "
-    "stepping, curiosity, browser, play, inspect, server, archive"
+    "stepping, curiosity, browser, play, inspect, server, crowd, archive"
 )
 
 
