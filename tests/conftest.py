@@ -3,6 +3,7 @@
 With one thread two workers do not fight over two cores, and sums have one order.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -46,6 +47,9 @@ def _quick() -> Iterator[None]:
     share, too.
     """
     begin()
+    # What is imported by now stays: to look for garbage in it takes time, and makes forked processes copy it.
+    gc.collect()
+    gc.freeze()
     with pytest.MonkeyPatch.context() as patch:
         for name in _STARTS:
             patch.setattr(name, quick_fork_exec)

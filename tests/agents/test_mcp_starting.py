@@ -167,19 +167,28 @@ async def test_several_seeds_are_one_group_that_is_queued_followed_and_compared(
     assert "All of them together may train" in begun["time_limit"]
     again = await ask(server, "rl_start", env="Bandit-v0", set=quick, steps=1000, seeds=3, seed=7)
     assert again["run"] == group
-    heard = []
-
-    async def progress(done, total, text):
-        heard.append(text)
-
-    told_of = await server.call_tool("rl_run", {"run": group, "wait": 45}, progress_callback=progress)
-    news = json.loads(told(told_of))
+    while (news := await ask(server, "rl_run", run=group, wait=45))["status"] == "running":
+        assert news["training"] <= 1  # there is one place
     assert (news["status"], news["waiting"], news["training"]) == ("ended", 0, 0)
     assert [(seed["seed"], seed["status"]) for seed in news["seeds"]] == [(n, "finished") for n in (7, 8, 9)]
-    assert any("1 of 3 seeds train" in text for text in heard)
-    assert not any("2 of 3 seeds train" in text for text in heard)  # there was one place
     assert told(await call(server, "rl_runs", query="Bandit")).count(group) == 3
     compared = told(await call(server, "rl_compare", runs=[group, other["run"]]))
     assert "seeds" in compared
     refused = await call(server, "rl_control", run=group, action="resume")
     assert "is a group, and its seeds go on one by one" in told(refused)
+
+
+async def test_seeds_wait_while_there_is_no_place_for_them(server):
+    await ask(server, "rl_start", env="CartPole-v1", set=LONG, steps=20_000_000)
+    begun = await ask(server, "rl_start", env="Bandit-v0", set=LONG, steps=50_000_000, seeds=2)
+    heard = []
+
+    async def progress(done, total, text):
+        heard.append(text)
+
+    while not any("1 of 2 seeds train, 1 wait" in text for text in heard):
+        asked = {"run": begun["run"], "wait": 2}
+        answer = await server.call_tool("rl_run", asked, progress_callback=progress)
+        assert json.loads(told(answer))["status"] == "running"
+    assert not any("2 of 2 seeds train" in text for text in heard)
+    await ask(server, "rl_control", run=begun["run"], action="stop")

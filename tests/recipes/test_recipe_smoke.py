@@ -12,6 +12,7 @@ import pytest
 
 import gymsolve
 from gymsolve.apps.video.record import RecordRequest, record_run
+from gymsolve.envs.families import find_family
 from gymsolve.errors import ConfigError, MissingExtraError, UsageError
 from gymsolve.recipes import list_recipes, resolve
 from gymsolve.runs.loading import load_checkpoint
@@ -23,8 +24,8 @@ def every_recipe():
     """All of them; those that have a relative before them in the list are left to `make smoke`."""
     seen = set()
     for recipe in RECIPES:
-        family = next((layer for layer, _ in recipe.layers if layer.startswith("family ")), recipe.name)
-        kind = (family, resolve(recipe.name).config.algo.name)
+        config = resolve(recipe.name).config
+        kind = (find_family(config.env.id).name, config.algo.name)
         yield pytest.param(recipe.name, marks=[pytest.mark.smoke] if kind in seen else [])
         seen.add(kind)
 
