@@ -46,7 +46,7 @@ class Findings(Answer):
     lint: list[str]
     """Settings that rarely work."""
     tried: tuple[TriedRemedy, ...] = ()
-    """Remedies that were tried on this run, and what came of it."""
+    """Remedies that were tried on this run, with their verdicts."""
 
 
 def run_findings(

@@ -1,4 +1,4 @@
-"""Remedies that were tried on a run, and what came of it, by the run's events."""
+"""Remedies that were tried on a run, with their verdicts, read from the run's events."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

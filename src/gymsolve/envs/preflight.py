@@ -171,7 +171,7 @@ def _look_closely(config: EnvConfig, masked: bool) -> _Looked:
 
 @dataclass(frozen=True)
 class _Complaint:
-    """Something wrong that one observation or many of them have, told once."""
+    """A mistake in one observation or in many, reported once."""
 
     what: str
     strays: tuple[float, ...] = ()

@@ -22,7 +22,7 @@ INCIDENTAL = ("description", "track", "video.", "checkpoint.", *_TIMEOUTS, *_SPE
 
 
 def require_budget_left(run: str, taken: int, budget: int, changes: Iterable[str]) -> None:
-    """Refuse to go on where the budget is spent already, unless what was learned is to be judged anew."""
+    """Refuse to go on where the budget is spent already, unless the policy is to be evaluated again."""
     if taken < budget or any(path.startswith(JUDGED) for path in changes):
         return
     raise UsageError(
