@@ -45,7 +45,10 @@ def module_name(path: Path) -> str:
     return name.removesuffix(".__init__")
 
 
-TREES = {module_name(path): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Every module of gymsolve, parsed."""
+    return {module_name(path): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
 
 
 def targets(statement: Import) -> set[str]:
@@ -53,7 +56,7 @@ def targets(statement: Import) -> set[str]:
     if isinstance(statement, ast.Import):
         return {alias.name for alias in statement.names}
     base = statement.module or ""
-    inner = {f"{base}.{alias.name}" for alias in statement.names} & TREES.keys()
+    inner = {f"{base}.{alias.name}" for alias in statement.names} & trees().keys()
     if base == "gymsolve.recipes":  # it imports a name when the name is first used
         homes = {_HOME_OF.get(alias.name) for alias in statement.names} - {None}
         inner |= {f"{base}.{home}" for home in homes}
@@ -77,11 +80,11 @@ def imports_at_import(node: ast.AST) -> list[Import]:
 @cache
 def direct_imports(module: str) -> frozenset[str]:
     """Modules that importing a module loads first: those it names, and the packages that it lies in."""
-    if module not in TREES:
+    if module not in trees():
         return frozenset()
     parts = module.split(".")
     above = {".".join(parts[:end]) for end in range(1, len(parts))}
-    return frozenset(above.union(*map(targets, imports_at_import(TREES[module]))))
+    return frozenset(above.union(*map(targets, imports_at_import(trees()[module]))))
 
 
 @cache
@@ -102,7 +105,7 @@ def packages(module: str) -> frozenset[str]:
 def inner_imports() -> list[tuple[str, Import]]:
     """Every import inside a function, with its module."""
     statements: dict[int, tuple[str, Import]] = {}
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for function in ast.walk(tree):
             if isinstance(function, Function):
                 inside = [node for node in ast.walk(function) if isinstance(node, Import)]
@@ -111,7 +114,7 @@ def inner_imports() -> list[tuple[str, Import]]:
 
 
 def test_light_modules_load_neither_torch_nor_gymnasium():
-    light = {name for name in TREES if not HEAVY_ROOMS & set(name.split(".")[1:2])}
+    light = {name for name in trees() if not HEAVY_ROOMS & set(name.split(".")[1:2])}
     light -= {f"gymsolve.{name}" for name in EXCEPTIONS}
     heavy = {name: sorted(HEAVY & packages(name)) for name in light if HEAVY & packages(name)}
     assert not heavy

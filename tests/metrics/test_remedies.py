@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from gymsolve.doctor.alerts import Alert, AlertTracker
 from gymsolve.doctor.diagnosis import explain
 from gymsolve.doctor.rules import RULES
 from gymsolve.doctor.rules.remedy_limits import USUAL, peak, prescribe, settle
-from gymsolve.doctor.rules.rule import Change, Context, ProposedChange
+from gymsolve.doctor.rules.rule import Change, Context, ProposedChange, Rule
 from gymsolve.metrics.wording import remedy_text
 from gymsolve.recipes import apply_overrides, flatten
 
@@ -89,19 +90,21 @@ BAD: dict[str, dict[str, Column]] = {
 }
 
 
-FOUND = [
-    (rule, alert)
-    for name, case in CASES.items()
-    for alert in AlertTracker(make_context(**case.context), story(case.fires)).alerts()
-    for rule in RULES
-    if rule.id == alert.id == name
-]
-"""Every rule, with the alert that it gives in its own history."""
+@cache
+def alerts_by_rule() -> list[tuple[Rule, Alert]]:
+    """Every rule, with the alert that it gives in its own history."""
+    return [
+        (rule, alert)
+        for name, case in CASES.items()
+        for alert in AlertTracker(make_context(**case.context), story(case.fires)).alerts()
+        for rule in RULES
+        if rule.id == alert.id == name
+    ]
 
 
 def alerts_in(context: Context) -> list[Alert]:
     """All alerts at once, as they would be in a run with these settings."""
-    remedies = [(alert, rule.remedy(context, alert.evidence)) for rule, alert in FOUND]
+    remedies = [(alert, rule.remedy(context, alert.evidence)) for rule, alert in alerts_by_rule()]
     return [replace(alert, changes=prescribe(context, wishes).changes) for alert, wishes in remedies]
 
 
