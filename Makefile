@@ -15,6 +15,8 @@ WORKERS ?= 3
 ROUNDS ?= 5000
 # Trainings at a time of `make same`.
 JOBS ?= 2
+# The tests start hundreds of programs; without files of compiled code each would compile gymsolve again.
+unexport PYTHONDONTWRITEBYTECODE
 # One thread per process: on small matrices more of them cost more than they save.
 export OMP_NUM_THREADS ?= 1
 
@@ -43,6 +45,7 @@ solve: $(VENV)/.installed
 # The tests of a file run in one process: what they share is made, and what they need imported, once.
 test: $(VENV)/.installed-dev
 	@$(BIN)/python tests/chromium.py
+	@$(BIN)/python -m compileall -q -j 0 src tests
 	GYMSOLVE_TEST_BROWSER=required $(PYTEST) $(BY_FILE)
 
 # Two cores that have nothing else to do.
