@@ -42,3 +42,18 @@ def highest_share(count: int, z: float) -> float:
 def fewest_for(share: float, z: float) -> int:
     """The fewest episodes, all successful, whose lower bound reaches a share below 1."""
     return math.ceil(z * z * share / (1.0 - share) - 1e-9)
+
+
+def is_out_of_reach(values: Sequence[float], total: int, bar: float, z: float) -> bool:
+    """True if the mean of `total` values will stay below a bar, judging by the first ones of them.
+
+    The values to come are expected around the mean of those that are there, and `z` standard errors of that
+    prediction are granted.
+    """
+    count, rest = len(values), total - len(values)
+    if count < 2 or rest < 1:
+        return False
+    mean = fmean(values)
+    spread = 0.0 if min(values) == max(values) else stdev(values)
+    best = mean + z * spread * math.sqrt(1.0 / count + 1.0 / rest)
+    return (count * mean + rest * best) / total < bar

@@ -1,6 +1,7 @@
 """How often the policy is evaluated, and that whoever waits hears of it."""
 
 import io
+import itertools
 import signal
 
 import pytest
@@ -90,9 +91,12 @@ def test_proofs_of_solved_cost_no_more_steps_than_training():
     # Every evaluation reaches the threshold, so each is followed by twice a hundred episodes.
     changes = SETTINGS | {"env.kwargs.length": 40, "env.kwargs.k": 40, "solved_at": 1.0, "eval.episodes": 2}
     run = gymsolve.train(LONG, changes | {"eval.stop_when_solved": False}).run
-    *before, _ = judged(run)
-    assert all(row["eval/confirm_episodes"] == 100 for row in before)
-    assert sum(2 * row["eval/env_steps"] for row in before) <= run.summary().env_steps
+    *before, _ = rows = judged(run)
+    assert len(before) > 1
+    for row, following in itertools.pairwise(rows[:-1]):
+        assert row["eval/confirm_episodes"] == 100
+        # The hundred of the confirmation are four rounds of 25 copies: no copy plays for nothing.
+        assert following["env_steps"] - row["env_steps"] >= row["eval/env_steps"] + 100 * 40
 
 
 def test_a_slow_evaluation_says_how_far_it_is(monkeypatch):

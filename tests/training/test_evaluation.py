@@ -19,6 +19,7 @@ from gymsolve.seeding import generator, integer_seeds
 from gymsolve.settings.config import TrainConfig
 from gymsolve.training.build import build_trainer
 from gymsolve.training.evaluation.evaluate import EvalResult, Evaluator, Verdict
+from gymsolve.training.evaluation.player import Draw
 from gymsolve.training.evaluation.scheduler import EvalOutcome
 from gymsolve.training.observer import Silent
 
@@ -84,7 +85,7 @@ def test_same_seeds_every_time_and_fresh_ones_for_confirmation():
     evaluator = Evaluator(settings, None)
     policy = untrained(settings)
     once, again = evaluator.play(policy, 64), evaluator.play(policy, 64)
-    fresh, fresher = evaluator.play(policy, 64, fresh=1), evaluator.play(policy, 64, fresh=2)
+    fresh, fresher = (evaluator.play_draw(policy, 64, Draw("confirm", key)) for key in (1, 2))
     evaluator.close()
     assert once.episodes == again.episodes
     assert len({once.episodes, fresh.episodes, fresher.episodes}) == 3

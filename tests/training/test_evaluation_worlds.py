@@ -5,7 +5,7 @@ import pytest
 import gymsolve
 from gymsolve.settings.config import TrainConfig
 from gymsolve.training.build import build_trainer
-from gymsolve.training.evaluation.evaluate import Evaluator
+from gymsolve.training.evaluation.player import FURTHER, HELD_OUT, Draw, Player
 
 LOW, HIGH, USUAL = 1.0, 9.0, 3.0
 BRIEF = {
@@ -32,7 +32,7 @@ def player():
     """Plays episodes of the evaluation of `Pays`, whose return is the number that was drawn."""
     evaluators = []
 
-    def play(wrapper, count, **options):
+    def play(wrapper, count, draw=None):
         settings = TrainConfig.model_validate(
             {
                 "env": {"id": "training_envs:Pays-v0", "num_envs": 2, "wrappers": [wrapper]},
@@ -42,8 +42,10 @@ def player():
         )
         trainer = build_trainer(settings)
         trainer.envs.close()
-        evaluators.append(Evaluator(settings, None))
-        return evaluators[-1].play(trainer.policy, count, **options)
+        evaluators.append(Player(settings))
+        if draw is None:
+            return evaluators[-1].play(trainer.policy, count)
+        return evaluators[-1].play_draw(trainer.policy, count, draw)
 
     yield play
     for evaluator in evaluators:
@@ -58,10 +60,10 @@ def test_every_episode_is_played_with_numbers_of_its_own(player):
 
 
 def test_routine_evaluations_play_the_same_worlds_and_others_do_not(player):
-    routine = returns(player(randomize(), 30))
-    assert returns(player(randomize(), 30)) == routine
-    for others in (player(randomize(), 30, fresh=1), player(randomize(), 30, held_out=True)):
-        assert not set(returns(others)) & set(routine)
+    routine = returns(player(randomize(), 20))
+    assert returns(player(randomize(), 20)) == routine
+    for draw in (FURTHER, HELD_OUT, Draw("confirm", 1)):
+        assert not set(returns(player(randomize(), 20, draw))) & set(routine)
 
 
 def test_randomisation_of_training_alone_leaves_evaluation_as_it_is(player):

@@ -21,7 +21,8 @@ from gymsolve.runs.trust import buildable_settings
 from gymsolve.settings.config import EnvConfig
 from gymsolve.spec import Array, EnvSpec, Obs, ObsSpec, find_misfit
 from gymsolve.training.engines.choose import load_policy as rebuild
-from gymsolve.training.evaluation.evaluate import EvalResult, Evaluator
+from gymsolve.training.evaluation.player import HELD_OUT, Player
+from gymsolve.training.evaluation.result import EvalResult
 from gymsolve.training.watchdog import Watchdog
 
 
@@ -183,9 +184,12 @@ def evaluate_run(  # noqa: PLR0913 - the options of `gymsolve eval`
         update["seed"] = seed
     config = own.model_copy(update=update)
     require_fit(loaded.policy, config.env, loaded.run)
-    evaluator = Evaluator(config, None, "train" if as_trained else "eval")
-    with Watchdog(config.env), closing(evaluator):
-        result = evaluator.play(loaded.policy, episodes, held_out=not run_seeds, steps=steps, on_step=on_step)
+    player = Player(config, "train" if as_trained else "eval")
+    with Watchdog(config.env), closing(player):
+        if run_seeds:
+            result = player.play(loaded.policy, episodes, steps=steps, on_step=on_step)
+        else:
+            result = player.play_draw(loaded.policy, episodes, HELD_OUT, steps=steps, on_step=on_step)
     return result, loaded
 
 

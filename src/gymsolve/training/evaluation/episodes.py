@@ -5,11 +5,15 @@ count as often as short ones.
 
 An episode that a fault cut, such as the death of a worker, is played again from the same seed. It is never
 left out: faults may well have to do with how an episode goes, and what remains would be a selection.
+
+An evaluation that cannot prove anything any more ends early. That is asked after each round, when every
+environment has played one more episode, and only whole rounds count: of a round under way, the short episodes
+come first.
 """
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +39,8 @@ class Limits:
     max_steps: int
     max_seconds: float
     steps: int | None = None
+    hopeless: Callable[[Sequence[Episode]], bool] | None = None
+    """Asked with the episodes of whole rounds; the evaluation ends with them where it answers True."""
 
 
 def play_episodes(
@@ -55,7 +61,7 @@ def play_episodes(
     quota[: limits.episodes % envs.num_envs] += 1
     share = None if limits.steps is None else -(-limits.steps // envs.num_envs)
     started = time.perf_counter()
-    table = _Table(quota, share, started + limits.max_seconds)
+    table = _Table(quota, share, started + limits.max_seconds, limits.hopeless)
     for _ in range(_TRIES):
         try:
             _play_once(policy, envs, seeds, copy.deepcopy(rng), limits, table, on_step)
@@ -76,17 +82,28 @@ def play_episodes(
         tuple(table.faults),
         bool(table.cut),
         table.repeated_share,
+        table.ended_early,
     )
 
 
 class _Table:
     """The episodes that an evaluation has so far, by environment, over all tries."""
 
-    def __init__(self, quota: Array, share: int | None, deadline: float) -> None:
+    def __init__(
+        self,
+        quota: Array,
+        share: int | None,
+        deadline: float,
+        hopeless: Callable[[Sequence[Episode]], bool] | None,
+    ) -> None:
         self.quota = quota  # [N] episodes that each environment plays
         self.share = share
         """Steps that its episodes last together instead, where steps were asked for."""
         self.deadline = deadline
+        self.hopeless = hopeless
+        self.ended_early = False
+        self.rounds = 0
+        """Episodes that every environment has played, as far as its quota goes."""
         self.played: list[list[Episode]] = [[] for _ in quota]
         self.missing = {index for index, count in enumerate(quota) if count}
         """Environments that have not played their share."""
@@ -137,6 +154,18 @@ class _Table:
                 self.played[index].append(episode)
                 if self._enough(index):
                     self.missing.remove(index)
+        if self.hopeless is not None and step.episodes:
+            self._end_if_hopeless(self.hopeless)
+
+    def _end_if_hopeless(self, hopeless: Callable[[Sequence[Episode]], bool]) -> None:
+        """After each whole round, ask whether the episodes still to come can matter."""
+        rounds = min((len(self.played[index]) for index in self.missing), default=0)
+        if rounds <= self.rounds:
+            return
+        self.rounds = rounds
+        whole = [episodes[:rounds] for episodes in self.played]
+        if hopeless([episode for episodes in whole for episode in episodes]):
+            self.played, self.missing, self.ended_early = whole, set(), True
 
     def _enough(self, index: int) -> bool:
         """Has an environment played what it was to play?"""

@@ -1,35 +1,33 @@
 """Judging a policy: what a routine evaluation, a long one and its confirmation prove.
 
-The environments are built by the same function as for training, in the role `eval`, or in the role `train` to
-see what wrappers of training alone change; the policy's normalisers do not move. `episodes.py` plays.
+A long evaluation adds further episodes to those of the routine one. It ends early once the threshold is out
+of reach, and so does the confirmation on fresh seeds: a policy that is not good enough costs little time.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
-from gymsolve.envs.build import needs_own_process
-from gymsolve.envs.contract import Envs
+from gymsolve.confidence import is_out_of_reach
+from gymsolve.envs.contract import Episode
 from gymsolve.envs.describe import describe_env
-from gymsolve.envs.make import make_envs, make_joined
 from gymsolve.errors import ConfigError
 from gymsolve.experience.learner import Policy
 from gymsolve.metrics.thresholds import task_thresholds
-from gymsolve.seeding import Stream, generator, integer_seeds
 from gymsolve.settings.config import Role, TrainConfig
 from gymsolve.text import count as grouped
 from gymsolve.text import duration, plural
-from gymsolve.training.evaluation.episodes import Limits, play_episodes
-from gymsolve.training.evaluation.result import EvalResult, merge_results
+from gymsolve.training.evaluation.player import FURTHER, ROUTINE, Draw, OnStep, Player
+from gymsolve.training.evaluation.result import EvalResult, join_results
 
 __all__ = ["EvalResult", "Evaluator", "Verdict"]
 
-_SHARES, _LONG = 4, 1000
-"""By steps, every copy has room for at least four of the longest episodes (a thousand steps where they have
-no limit): the last one of each goes beyond what was asked for, by a quarter at most, or by one episode."""
+_SURE = 3.0
+"""Standard errors beyond which a threshold counts as out of reach: wrong about once in a thousand times, and
+then the next evaluation proves what this one did not."""
 
 
 @dataclass(frozen=True)
@@ -57,39 +55,35 @@ class Verdict:
     """How many of several tasks reached their threshold."""
 
 
-class Evaluator:
-    """Evaluates policies of one run, on the same seeds every time.
+class Evaluator(Player):
+    """Evaluates policies of one run.
 
-    Of several tasks, each is played alone, with as many episodes; *solved* is what all of them are, or, of a
-    curriculum, what its last stage is.
+    Of several tasks, *solved* is what all of them are, or, of a curriculum, what its last stage is.
     """
 
     def __init__(self, config: TrainConfig, threshold: float | None, role: Role = "eval") -> None:
-        self.config, self.threshold, self._role = config, threshold, role
-        self._envs: dict[str, Envs] = {}
+        super().__init__(config, role)
+        self.threshold = threshold
 
-    def evaluate(
-        self,
-        policy: Policy,
-        round_number: int,
-        on_step: Callable[[int, int], None] | None = None,
-    ) -> Verdict:
+    def evaluate(self, policy: Policy, round_number: int, on_step: OnStep | None = None) -> Verdict:
         """A routine evaluation; with the threshold in reach, the long one and its confirmation too."""
         settings = self.config.eval
         began = time.perf_counter()
-        routine = result = self.play(policy, settings.episodes, steps=settings.steps, on_step=on_step)
+        routine = result = self.play_draw(
+            policy, settings.episodes, ROUTINE, steps=settings.steps, on_step=on_step
+        )
         self._require_successes(result)
         played = [routine]
-        if result.fewest < settings.solved_episodes and self._within_reach(result):
-            longer = self.play(policy, settings.solved_episodes, proving=True, on_step=on_step)
-            played.append(longer)
-            result = result if longer.lost else longer
-        tasks = routine.tasks | result.tasks
-        there = [name for name, result in tasks.items() if self._reached(result, name)]
-        metrics, solved = routine.metrics() | result.metrics() | self._told(tasks, there), False
+        missing = settings.solved_episodes - result.fewest
+        if missing > 0 and self._within_reach(result):
+            further = self._prove(policy, missing, FURTHER, routine, on_step)
+            played.append(further)
+            result = result if further.lost else join_results(routine, further)
+        there = [name for name, part in result.tasks.items() if self._reached(part, name)]
+        metrics, solved = result.metrics() | self._told(result.tasks, there), False
         if self._reached(result) and result.fewest >= settings.solved_episodes:
-            again = self.play(
-                policy, settings.solved_episodes, fresh=round_number, proving=True, on_step=on_step
+            again = self._prove(
+                policy, settings.solved_episodes, Draw("confirm", round_number), None, on_step
             )
             played.append(again)
             if not again.lost:
@@ -97,7 +91,7 @@ class Evaluator:
                 metrics["eval/confirm_episodes"] = float(len(again.episodes))
                 if again.success_rate is not None:
                     metrics["eval/confirm_success_rate"] = again.success_rate
-                solved = self._reached(again)
+                solved = self._reached(again) and not again.hopeless
         return Verdict(
             metrics,
             result.mean,
@@ -121,66 +115,26 @@ class Evaluator:
         bars = {f"task_threshold/{name}": bar for name, bar in self._thresholds.items() if bar is not None}
         return bars | flags | {"eval/tasks_reached": float(len(there))}
 
-    def play(
-        self,
-        policy: Policy,
-        count: int,
-        *,
-        fresh: int | None = None,
-        held_out: bool = False,
-        steps: int | None = None,
-        proving: bool = False,
-        on_step: Callable[[int, int], None] | None = None,
+    def _prove(
+        self, policy: Policy, count: int, draw: Draw, before: EvalResult | None, on_step: OnStep | None
     ) -> EvalResult:
-        """`count` episodes (or enough for `steps`) on the evaluation seeds, or on `fresh` ones.
+        """Further episodes of the tasks that decide, after those `before`, while it is in reach."""
 
-        Those `held_out` have chosen no checkpoint and proved nothing. `proving` plays only what decides.
-        """
-        asked = partial(
-            self._play, policy, count, fresh=fresh, held_out=held_out, steps=steps, on_step=on_step
-        )
-        goal = self._goal
-        names = [goal] if goal and proving else [*self.config.env.tasks]
-        return merge_results([asked(task=name) for name in names], goal) if names else asked(task="")
+        def hopeless(task: str, episodes: Sequence[Episode]) -> bool:
+            part = before.tasks.get(task, before) if before is not None else None
+            values = self._values([*(part.episodes if part is not None else ()), *episodes])
+            bar, total = self._thresholds.get(task), self.config.eval.solved_episodes
+            return bar is not None and is_out_of_reach(values, total, bar, _SURE)
 
-    def _play(
-        self,
-        policy: Policy,
-        count: int,
-        *,
-        task: str,
-        fresh: int | None,
-        held_out: bool,
-        steps: int | None,
-        on_step: Callable[[int, int], None] | None,
-    ) -> EvalResult:
-        """The episodes of one task; its name is empty where there is one."""
-        settings = self.config.eval
-        envs = self._envs_of(task)
-        stream: Stream = "held_out" if held_out else "eval" if fresh is None else "confirm"
-        key = 0 if fresh is None else fresh
-        seeds = integer_seeds(self.config.seed, stream, envs.num_envs, key)
-        rng = None if settings.deterministic else generator(self.config.seed, stream, key, 1)
-        # By steps, no number of episodes is set: every environment plays.
-        asked = count if steps is None else envs.num_envs
-        limits = Limits(asked, settings.max_steps, settings.max_seconds, steps)
-        return play_episodes(policy, envs, seeds=seeds, rng=rng, limits=limits, on_step=on_step)
+        tasks = (self.goal,) if self.goal else ()
+        return self.play_draw(policy, count, draw, tasks=tasks, hopeless=hopeless, on_step=on_step)
 
-    def _envs_of(self, task: str) -> Envs:
-        """Built when first needed: a run may end before its first evaluation."""
-        if task not in self._envs:
-            env, count = self.config.env, self._num_envs()
-            self._envs[task] = (
-                make_joined(env, self._role, num_envs=count, task=task)
-                if task
-                else make_envs(env, self._role, num_envs=count)
-            )
-        return self._envs[task]
-
-    def close(self) -> None:
-        for envs in self._envs.values():
-            envs.close()
-        self._envs = {}
+    def _values(self, episodes: Sequence[Episode]) -> list[float]:
+        """The numbers whose mean is compared with the threshold."""
+        if not self._by_success:
+            return [episode.raw_return for episode in episodes]
+        successes = [float(episode.success) for episode in episodes if episode.success is not None]
+        return [*successes, 0.0, 1.0]  # as `_measured` counts them
 
     def _why_cut(self, result: EvalResult) -> str:
         settings = self.config.eval
@@ -209,19 +163,13 @@ class Evaluator:
         threshold = self._thresholds.get(task)
         return threshold is not None and result.complete and self._measured(result)[0] >= threshold
 
-    @property
-    def _goal(self) -> str:
-        """The last stage of a curriculum; empty without one."""
-        stages = self.config.curriculum.names
-        return stages[-1] if stages else ""
-
     @cached_property
     def _thresholds(self) -> dict[str, float | None]:
         """The thresholds by task."""
         env = self.config.env
         if not env.tasks:
             return {"": self.threshold}
-        return task_thresholds(self.config, describe_env(env, self._role))
+        return task_thresholds(self.config, describe_env(env, self.role))
 
     def _measured(self, result: EvalResult) -> tuple[float, float]:
         """The number that is compared with the threshold, and its standard error."""
@@ -245,14 +193,3 @@ class Evaluator:
                 where="solved_by",
                 hint="Let the environment's last step say so in its info, or use solved_by=return.",
             )
-
-    def _num_envs(self) -> int:
-        settings, env = self.config.eval, self.config.env
-        # Where each is an emulator in a process of its own, as many as train are plenty.
-        most = min(env.num_envs, 32) if needs_own_process(env) else 32
-        if settings.num_envs is not None:
-            return settings.num_envs
-        if settings.steps is None:
-            return min(settings.episodes, most)
-        longest = describe_env(env, self._role).max_episode_steps or _LONG
-        return max(1, min(most, settings.steps // (_SHARES * longest)))

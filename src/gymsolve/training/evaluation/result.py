@@ -30,6 +30,8 @@ class EvalResult:
     """True when faults cut episodes however often they were played: the rest is a selection and no result."""
     repeated: float | None = None
     """Share of the policy's choices that were its last choice again; None where actions are no choices."""
+    hopeless: bool = False
+    """True when it ended early, after whole rounds, because episodes to come could not matter."""
     goal: str = ""
     """The one of several tasks that decides, such as a curriculum's last stage; empty for all of them."""
 
@@ -133,5 +135,20 @@ def merge_results(results: Sequence[EvalResult], goal: str = "") -> EvalResult:
         seconds=sum(result.seconds for result in results),
         faults=tuple(fault for result in results for fault in result.faults),
         lost=any(result.lost for result in results),
+        hopeless=any(result.hopeless for result in results),
         goal=goal,
+    )
+
+
+def join_results(first: EvalResult, further: EvalResult) -> EvalResult:
+    """Further episodes of the same policy added to a result."""
+    return replace(
+        first,
+        episodes=first.episodes + further.episodes,
+        complete=first.complete and further.complete,
+        env_steps=first.env_steps + further.env_steps,
+        seconds=first.seconds + further.seconds,
+        faults=first.faults + further.faults,
+        lost=first.lost or further.lost,
+        hopeless=first.hopeless or further.hopeless,
     )
