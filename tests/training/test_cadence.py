@@ -41,16 +41,24 @@ def straight(tmp_path_factory):
     return gymsolve.train(LONG, SETTINGS, runs_dir=tmp_path_factory.mktemp("straight")).run
 
 
-def test_by_default_evaluation_plays_a_quarter_of_the_steps_of_training(straight):
+def test_by_default_training_takes_three_steps_for_each_of_evaluation(straight):
     *before, last = judged(straight)
     assert before, "it must be evaluated before its end too"
     assert last["env_steps"] >= SETTINGS["steps"]  # the final policy gets its verdict in any case
     played = 0.0
     for row in before:
         played += row["eval/env_steps"]
-        assert played <= row["env_steps"] / 4
-    # It could not have been looked at one more time.
-    assert played + last["eval/env_steps"] > (SETTINGS["steps"] - 8_000) / 4
+        assert played <= row["env_steps"] / 3
+    # It could not have been evaluated one more time.
+    assert played + last["eval/env_steps"] > (SETTINGS["steps"] - 6_000) / 3
+
+
+def test_where_evaluation_costs_less_it_happens_more_often(straight):
+    run = gymsolve.train(LONG, SETTINGS | {"eval.cost": 0.5}).run
+    *before, _ = judged(run)
+    assert len(before) > len(judged(straight)) - 1
+    for number, row in enumerate(before, 1):
+        assert 3 * 0.5 * number * row["eval/env_steps"] <= row["env_steps"]
 
 
 def test_a_cadence_that_was_asked_for_is_kept():
@@ -87,16 +95,17 @@ def test_episodes_without_end_are_evaluated_once_and_the_cap_is_told():
     assert told in stream.getvalue()
 
 
-def test_proofs_of_solved_cost_no_more_steps_than_training():
+def test_training_earns_the_proofs_of_solved_too():
     # Every evaluation reaches the threshold, so each is followed by twice a hundred episodes.
     changes = SETTINGS | {"env.kwargs.length": 40, "env.kwargs.k": 40, "solved_at": 1.0, "eval.episodes": 2}
+    changes["steps"] = 3 * SETTINGS["steps"]
     run = gymsolve.train(LONG, changes | {"eval.stop_when_solved": False}).run
     *before, _ = rows = judged(run)
     assert len(before) > 1
     for row, following in itertools.pairwise(rows[:-1]):
         assert row["eval/confirm_episodes"] == 100
         # The hundred of the confirmation are four rounds of 25 copies: no copy plays for nothing.
-        assert following["env_steps"] - row["env_steps"] >= row["eval/env_steps"] + 100 * 40
+        assert following["env_steps"] - row["env_steps"] >= 3 * (row["eval/env_steps"] + 100 * 40)
 
 
 def test_a_slow_evaluation_says_how_far_it_is(monkeypatch):

@@ -12,8 +12,13 @@ class EvalConfig(Model):
     """How the policy is evaluated: by raw returns of whole episodes, on seeds of their own."""
 
     every: Annotated[Steps, Field(ge=0)] = 0
-    """Environment steps between evaluations; 0 means a twentieth of the budget, or more where episodes are
-    long: evaluation then plays at most a quarter as many steps as training."""
+    """Environment steps between evaluations; 0 means a twentieth of the budget."""
+    share: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Share of the time that evaluations take at most, besides the one that proves `solved`: where episodes are
+    long, evaluations are put off. None means 0.25 if `every` is 0, and no limit otherwise."""
+    cost: Annotated[float, Field(gt=0)] = 1.0
+    """Time of an environment step in evaluation, in steps of training, which `share` counts with. Recipes have
+    measured values; it is about 1 where simulating takes nearly all of the time."""
     episodes: Positive = 20
     """Episodes of a routine evaluation, on the same seeds each time."""
     steps: Annotated[Steps, Field(gt=0)] | None = None
@@ -29,10 +34,15 @@ class EvalConfig(Model):
     stop_when_solved: bool = True
     """End the run once solved is confirmed."""
     num_envs: Annotated[Positive, Field(le=65_536)] | None = None
-    """Copies used for evaluation; None uses up to 32."""
+    """Copies used for evaluation; None uses up to 32, or as many as train where these are more."""
     max_steps: Annotated[Steps, Field(gt=0)] = 2_000_000
     """Hard cap on the environment steps of one evaluation."""
     max_seconds: Annotated[float, Field(gt=0)] = 600.0
     """Hard cap on the seconds of one evaluation."""
     asynchronous: bool = False
     """Evaluate in another process while training goes on."""
+
+    @property
+    def greatest_share(self) -> float | None:
+        """The share of the time that evaluations may take; None without a limit."""
+        return self.share or (None if self.every else 0.25)

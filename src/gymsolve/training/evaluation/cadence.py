@@ -1,8 +1,9 @@
 """When the policy is evaluated.
 
-With `eval.every` set, at its multiples. Without it, at every twentieth of the budget, and less often where
-episodes are long: evaluation then plays at most a quarter as many steps as training. Steps are counted and
-never seconds, so that the same seed gives the same run on any machine.
+At multiples of `eval.every`, or of a twentieth of the budget. With a limit to their share of the time, evaluations
+are put off until training has earned them; the one that ends a run as solved comes on top. Steps are counted and
+never seconds, so that the same seed gives the same run on any machine; `eval.cost` says what a step of evaluation
+costs in steps of training.
 """
 
 import math
@@ -11,11 +12,6 @@ from gymsolve.training.evaluation.scheduler import EvalOutcome
 from gymsolve.training.records import next_multiple
 from gymsolve.training.trainer import Trainer
 
-_ROUTINE = 4
-"""Steps of training for each step of a routine evaluation."""
-_PROOF = 1
-"""Steps of training for each step of a whole evaluation with its attempts to prove *solved*. They are five to
-ten times as long, and a policy near the threshold may fail many of them."""
 
 
 def evaluation_due(trainer: Trainer) -> bool:
@@ -48,16 +44,15 @@ def plan_next(trainer: Trainer) -> None:
 def space_out(trainer: Trainer, outcome: EvalOutcome) -> None:
     """Put the next evaluation off until training has earned what this one took."""
     if _is_bounded(trainer):
-        verdict, counters = outcome.verdict, trainer.counters
-        wait = max(_ROUTINE * verdict.routine_steps, _PROOF * verdict.played_steps)
+        counters, wait = trainer.counters, _training_for(trainer, outcome.verdict.played_steps)
         begun = int(outcome.where[trainer.config.budget_in])
-        counters.next_eval = max(counters.next_eval, begun + _in_budget(trainer, wait))
+        counters.next_eval = max(counters.next_eval, begun + wait)
 
 
 def _is_bounded(trainer: Trainer) -> bool:
-    """May evaluations be put off? Not if the settings name a cadence, or if they run in another process."""
+    """May evaluations be put off? Not without a limit to their share, or if they run in another process."""
     settings = trainer.config.eval
-    return not settings.every and not settings.asynchronous
+    return settings.greatest_share is not None and not settings.asynchronous
 
 
 def _earned_at(trainer: Trainer) -> int:
@@ -67,14 +62,18 @@ def _earned_at(trainer: Trainer) -> int:
     """
     settings = trainer.config.eval
     if settings.steps is not None:
-        return _in_budget(trainer, _ROUTINE * settings.steps)
+        return _training_for(trainer, settings.steps)
     length = trainer.window.mean_length or trainer.envs.spec.max_episode_steps
     if length is None:
         return trainer.taken + trainer.config.eval_every
-    return _in_budget(trainer, _ROUTINE * settings.episodes * length)
+    return _training_for(trainer, settings.episodes * length)
 
 
-def _in_budget(trainer: Trainer, env_steps: float) -> int:
-    """Environment steps in the unit of the budget."""
-    copies = trainer.envs.num_envs if trainer.config.budget_in == "vec_steps" else 1
-    return math.ceil(env_steps / copies)
+def _training_for(trainer: Trainer, evaluated: float) -> int:
+    """Training that earns so many environment steps of evaluation, in the unit of the budget."""
+    settings = trainer.config.eval
+    share, copies = settings.greatest_share, 1
+    assert share is not None
+    if trainer.config.budget_in == "vec_steps":
+        copies = trainer.envs.num_envs
+    return math.ceil((1.0 - share) / share * settings.cost * evaluated / copies)

@@ -45,10 +45,8 @@ class Verdict:
     """True when faults left no episode: then nothing else here means anything."""
     rate: float | None = None
     """Share of successes, where that decides."""
-    routine_steps: int = 0
-    """Environment steps of the routine evaluation."""
     played_steps: int = 0
-    """Of all of it: with the long evaluation and its confirmation, if the threshold was in reach."""
+    """Environment steps of all of it: with the long evaluation and its confirmation, where they took place."""
     cut: str = ""
     """The reason why it ended early, as a sentence; empty for a whole evaluation."""
     reached: int = 0
@@ -101,7 +99,6 @@ class Evaluator(Player):
             faults=tuple(fault for result in played for fault in result.faults),
             void=result.lost,
             rate=result.success_rate if self._by_success else None,
-            routine_steps=routine.env_steps,
             played_steps=sum(result.env_steps for result in played),
             cut=next((self._why_cut(part) for part in played if not part.complete and not part.lost), ""),
             reached=len(there),

@@ -1,0 +1,80 @@
+"""What a step of evaluation costs beside a step of training, for every recipe: `python -m benchmarks.evaluating`.
+
+Each recipe trains for some seconds without evaluating; then its policy plays evaluation episodes. Both run on
+the same machine one after the other, so their ratio says more than their seconds. Results are stored one by
+one: an interrupted measurement goes on where it was.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import gymsolve
+from benchmarks.machine import CpuWatch
+from benchmarks.store import OURS, Record, Store, load_runs
+from gymsolve.recipes import list_recipes
+
+RESULTS = Path(__file__).parent / "results"
+_WORKER = "import sys; from benchmarks.evaluating import work; work(*sys.argv[1:])"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.evaluating", description=__doc__)
+    parser.add_argument("recipes", nargs="*", help="ENV:VARIANT; by default the first one of each environment")
+    parser.add_argument("--seconds", type=float, default=20.0, help="training time of each (default 20)")
+    parser.add_argument("--again", action="store_true", help="measure again what is stored")
+    given = parser.parse_args()
+    store = Store(RESULTS, "evaluating")
+    stored = {run["case"] for run in load_runs(store.path)["runs"] if "error" not in run}
+    for name in given.recipes or _first_variants():
+        if name in stored and not given.again:
+            continue
+        watch = CpuWatch()
+        record = _measure(name, given.seconds)
+        record["others"] = round(watch.others_share(), 3)
+        store.add({"case": name, "tool": OURS, "round": 0, **record})
+        print(json.dumps({"recipe": name, **record}), flush=True)
+    return 0
+
+
+def _first_variants() -> list[str]:
+    first: dict[str, str] = {}
+    for recipe in list_recipes():
+        first.setdefault(recipe.env_id, recipe.name)
+    return list(first.values())
+
+
+def _measure(name: str, seconds: float) -> Record:
+    """Each in a process of its own: some environments are one per process."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", _WORKER, name, str(seconds), folder]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"error": done.stderr.strip().splitlines()[-1][-300:]}
+    record: Record = json.loads(done.stdout.splitlines()[-1])
+    return record
+
+
+def work(name: str, seconds: str, folder: str) -> None:
+    """Train and evaluate; print microseconds per step of both, and their ratio."""
+    settings = {"max_seconds": float(seconds), "eval.warmup": 10**12, "video.enabled": False}
+    run = gymsolve.train(name, settings, runs_dir=folder).run
+    rows = [row for row in run.read_metrics().rows if "time/elapsed" in row]
+    first, last = rows[0], rows[-1]
+    training = (last["time/elapsed"] - first["time/elapsed"]) / (last["env_steps"] - first["env_steps"])
+    result = gymsolve.evaluate(f"{run.path}@last", episodes=run.config_json()["config"]["eval"]["episodes"])
+    evaluating = result.seconds / result.env_steps
+    record = {
+        "training_us": round(training * 1e6, 2),
+        "evaluating_us": round(evaluating * 1e6, 2),
+        "cost": round(evaluating / training, 3),
+        "mean_ep_length": round(result.env_steps / len(result.episodes), 1),
+    }
+    print(json.dumps(record))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
