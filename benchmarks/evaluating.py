@@ -1,4 +1,4 @@
-"""What a step of evaluation costs beside a step of training, for every recipe: `python -m benchmarks.evaluating`.
+"""The cost of a step of evaluation in steps of training, for every recipe: `python -m benchmarks.evaluating`.
 
 Each recipe trains for some seconds without evaluating; then its policy plays evaluation episodes. Both run on
 the same machine one after the other, so their ratio says more than their seconds. Results are stored one by
@@ -23,7 +23,7 @@ _WORKER = "import sys; from benchmarks.evaluating import work; work(*sys.argv[1:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.evaluating", description=__doc__)
-    parser.add_argument("recipes", nargs="*", help="ENV:VARIANT; by default the first one of each environment")
+    parser.add_argument("recipes", nargs="*", help="ENV:VARIANT; by default the first of each environment")
     parser.add_argument("--seconds", type=float, default=20.0, help="training time of each (default 20)")
     parser.add_argument("--again", action="store_true", help="measure again what is stored")
     given = parser.parse_args()

@@ -1,7 +1,6 @@
 """How often the policy is evaluated, and that whoever waits hears of it."""
 
 import io
-import itertools
 import signal
 
 import pytest
@@ -98,14 +97,20 @@ def test_episodes_without_end_are_evaluated_once_and_the_cap_is_told():
 def test_training_earns_the_proofs_of_solved_too():
     # Every evaluation reaches the threshold, so each is followed by twice a hundred episodes.
     changes = SETTINGS | {"env.kwargs.length": 40, "env.kwargs.k": 40, "solved_at": 1.0, "eval.episodes": 2}
-    changes["steps"] = 3 * SETTINGS["steps"]
+    changes["steps"] = 6 * SETTINGS["steps"]
     run = gymsolve.train(LONG, changes | {"eval.stop_when_solved": False}).run
     *before, _ = rows = judged(run)
-    assert len(before) > 1
-    for row, following in itertools.pairwise(rows[:-1]):
-        assert row["eval/confirm_episodes"] == 100
-        # The hundred of the confirmation are four rounds of 25 copies: no copy plays for nothing.
-        assert following["env_steps"] - row["env_steps"] >= 3 * (row["eval/env_steps"] + 100 * 40)
+    assert len(before) > 2
+    for number, following in enumerate(rows[1:-1], 1):
+        assert rows[number - 1]["eval/confirm_episodes"] == 100
+        assert following["env_steps"] >= 3 * 200 * 40 * number
+
+
+def test_what_was_not_evaluated_early_may_be_evaluated_later():
+    # 12,000 steps earn 4,000 of evaluation: two of 2,000 each, 1,000 steps apart. The third waits for 18,000.
+    changes = SETTINGS | {"eval.warmup": 12_000, "eval.every": 1_000, "eval.share": 0.25}
+    rows = judged(gymsolve.train(LONG, changes).run)
+    assert [row["env_steps"] for row in rows] == [12_032, 13_056, 18_048, 24_064]
 
 
 def test_a_slow_evaluation_says_how_far_it_is(monkeypatch):

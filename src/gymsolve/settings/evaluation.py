@@ -14,11 +14,11 @@ class EvalConfig(Model):
     every: Annotated[Steps, Field(ge=0)] = 0
     """Environment steps between evaluations; 0 means a twentieth of the budget."""
     share: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Share of the time that evaluations take at most, besides the one that proves `solved`: where episodes are
-    long, evaluations are put off. None means 0.25 if `every` is 0, and no limit otherwise."""
+    """Share of the time that evaluations take at most, besides the one that proves `solved`: where episodes
+    are long, evaluations are put off. None means 0.25 if `every` is 0, and no limit otherwise."""
     cost: Annotated[float, Field(gt=0)] = 1.0
-    """Time of an environment step in evaluation, in steps of training, which `share` counts with. Recipes have
-    measured values; it is about 1 where simulating takes nearly all of the time."""
+    """Time of an environment step in evaluation, in steps of training, which `share` counts with. Recipes
+    have measured values; it is about 1 where simulating takes nearly all of the time."""
     episodes: Positive = 20
     """Episodes of a routine evaluation, on the same seeds each time."""
     steps: Annotated[Steps, Field(gt=0)] | None = None

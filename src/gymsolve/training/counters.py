@@ -49,6 +49,8 @@ class Counters(Part):
     """Processes of the environments that died or hung, and were started again."""
     cut_episodes: int = 0
     """Episodes that went with them."""
+    eval_steps: int = 0
+    """Environment steps that evaluations have played."""
     eval_faults: int = 0
     """The same of processes in evaluations, whose episodes are played again."""
 

@@ -1,17 +1,15 @@
 """When the policy is evaluated.
 
-At multiples of `eval.every`, or of a twentieth of the budget. With a limit to their share of the time, evaluations
-are put off until training has earned them; the one that ends a run as solved comes on top. Steps are counted and
-never seconds, so that the same seed gives the same run on any machine; `eval.cost` says what a step of evaluation
-costs in steps of training.
+At multiples of `eval.every`, or of a twentieth of the budget. With a limit to their share of the time,
+evaluations are put off until training has earned all of them so far and the next one; the one that ends a run
+as solved comes on top. Steps are counted and never seconds, so that the same seed gives the same run on any
+machine; `eval.cost` says what a step of evaluation costs in steps of training.
 """
 
 import math
 
-from gymsolve.training.evaluation.scheduler import EvalOutcome
 from gymsolve.training.records import next_multiple
 from gymsolve.training.trainer import Trainer
-
 
 
 def evaluation_due(trainer: Trainer) -> bool:
@@ -19,7 +17,7 @@ def evaluation_due(trainer: Trainer) -> bool:
     counters, settings = trainer.counters, trainer.config.eval
     if trainer.taken < max(counters.next_eval, settings.warmup):
         return False
-    if counters.last_eval is None and _is_bounded(trainer):
+    if _is_bounded(trainer):
         earned_at = _earned_at(trainer)
         if trainer.taken < earned_at:
             # Episodes may become shorter meanwhile, so ask again after each cadence.
@@ -41,14 +39,6 @@ def plan_next(trainer: Trainer) -> None:
     trainer.counters.next_eval = next_multiple(trainer.taken, trainer.config.eval_every)
 
 
-def space_out(trainer: Trainer, outcome: EvalOutcome) -> None:
-    """Put the next evaluation off until training has earned what this one took."""
-    if _is_bounded(trainer):
-        counters, wait = trainer.counters, _training_for(trainer, outcome.verdict.played_steps)
-        begun = int(outcome.where[trainer.config.budget_in])
-        counters.next_eval = max(counters.next_eval, begun + wait)
-
-
 def _is_bounded(trainer: Trainer) -> bool:
     """May evaluations be put off? Not without a limit to their share, or if they run in another process."""
     settings = trainer.config.eval
@@ -56,21 +46,22 @@ def _is_bounded(trainer: Trainer) -> bool:
 
 
 def _earned_at(trainer: Trainer) -> int:
-    """Steps of training that earn the first evaluation, whose episodes are expected to last as training's do.
+    """Training that earns the evaluations so far and the next one; its episodes may last as training's do.
 
-    Where no episode ends and no time limit is known, nothing earns it but the end of the run.
+    Where no episode ends and no time limit is known, nothing earns the first one but the end of the run.
     """
-    settings = trainer.config.eval
+    settings, played = trainer.config.eval, trainer.counters.eval_steps
     if settings.steps is not None:
-        return _training_for(trainer, settings.steps)
+        return _training_for(trainer, played + settings.steps)
     length = trainer.window.mean_length or trainer.envs.spec.max_episode_steps
     if length is None:
         return trainer.taken + trainer.config.eval_every
-    return _training_for(trainer, settings.episodes * length)
+    tasks = max(1, len(trainer.config.env.tasks))
+    return _training_for(trainer, played + tasks * settings.episodes * length)
 
 
 def _training_for(trainer: Trainer, evaluated: float) -> int:
-    """Training that earns so many environment steps of evaluation, in the unit of the budget."""
+    """Training that earns so many steps of evaluation in all, in the unit of the budget."""
     settings = trainer.config.eval
     share, copies = settings.greatest_share, 1
     assert share is not None

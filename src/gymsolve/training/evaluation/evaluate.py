@@ -46,7 +46,7 @@ class Verdict:
     rate: float | None = None
     """Share of successes, where that decides."""
     played_steps: int = 0
-    """Environment steps of all of it: with the long evaluation and its confirmation, where they took place."""
+    """Environment steps of all of it, the long evaluation and its confirmation included."""
     cut: str = ""
     """The reason why it ended early, as a sentence; empty for a whole evaluation."""
     reached: int = 0

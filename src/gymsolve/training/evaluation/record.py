@@ -4,7 +4,6 @@ from gymsolve.doctor.quality import quality_so_far
 from gymsolve.runs.checkpoints import update_meta
 from gymsolve.runs.run import Run
 from gymsolve.training.checkpoint import keep_if_best
-from gymsolve.training.evaluation.cadence import space_out
 from gymsolve.training.evaluation.scheduler import EvalOutcome
 from gymsolve.training.observer import Observer
 from gymsolve.training.publish import log_event, publish
@@ -18,6 +17,7 @@ def record_evaluations(trainer: Trainer, run: Run, observer: Observer, outcomes:
         counters.seconds += outcome.seconds
         trainer.clock.add("eval", outcome.seconds)
         _log_faults(run, observer, outcome)
+        counters.eval_steps += verdict.played_steps
         counters.eval_faults += len(verdict.faults)
         faults = {"eval/faults": counters.eval_faults} if counters.eval_faults else {}
         if counters.judging == outcome.where["env_steps"]:
@@ -26,7 +26,6 @@ def record_evaluations(trainer: Trainer, run: Run, observer: Observer, outcomes:
             publish(trainer, run, observer, outcome.where | faults)
             continue
         counters.last_eval = outcome.where["env_steps"]
-        space_out(trainer, outcome)
         trainer.evaluation, trainer.unsaved_verdict = verdict.metrics, True
         counters.solved = counters.solved or verdict.solved
         record = outcome.where | verdict.metrics | faults
