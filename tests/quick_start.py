@@ -51,6 +51,7 @@ NAME = "preloaded"
 _SPAWN = "from multiprocessing.spawn import spawn_main"
 _READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "OMP_", "MKL_", "OPENBLAS_", "KMP_", "TORCH", "MALLOC_")
 """How the names of variables begin that an interpreter or a library reads when it starts."""
+_LIBRARIES = "LD_LIBRARY_PATH"
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); import preloaded; preloaded.main(int(sys.argv[2]))"
 BOOT_NAMES = ("sys", "preloaded")
 _ROOM = 100_000
@@ -182,7 +183,10 @@ def parse(words: Sequence[str]) -> tuple[set[str], str, str, list[str]]:
 
 
 def _read_at_start(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in variables.items() if name.startswith(_READ_AT_START)}
+    """Of the folders of libraries only those that exist: to import cv2 adds one that does not."""
+    read = {name: value for name, value in variables.items() if name.startswith(_READ_AT_START)}
+    folders = [name for name in read.pop(_LIBRARIES, "").split(os.pathsep) if name and Path(name).is_dir()]
+    return read | ({_LIBRARIES: os.pathsep.join(folders)} if folders else {})
 
 
 def _inherited_variables() -> list[bytes]:

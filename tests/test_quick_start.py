@@ -243,6 +243,33 @@ def test_other_variables_of_the_first_program_leave_the_next_ones_copies(monkeyp
     assert first["files"] + 1 == second["files"]  # a copy has a socket to start copies with
 
 
+CV2 = """
+import json, os, subprocess, sys
+import cv2
+print(os.environ["LD_LIBRARY_PATH"])
+sys.stdout.flush()
+subprocess.run(json.loads(sys.argv[1]), check=True)
+"""
+
+
+def test_programs_are_copies_also_after_cv2_was_imported():
+    with starting_by(quick_fork_exec):
+        before = facts()
+        words = json.dumps(command(FACTS))
+        done = subprocess.run([*command(CV2)[:-2], words], capture_output=True, text=True, check=True)
+    changed, _, after = done.stdout.partition("\n")
+    assert changed != os.environ.get("LD_LIBRARY_PATH")
+    assert json.loads(after)["variables"]["LD_LIBRARY_PATH"] == changed
+    assert json.loads(after)["files"] == before["files"]  # with the socket of a copy
+
+
+def test_libraries_in_another_folder_need_a_new_python(tmp_path):
+    with starting_by(quick_fork_exec):
+        copy = facts()
+        new = facts(env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
+    assert new["files"] + 1 == copy["files"]
+
+
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("options", [[], ["-P"]], ids=["with the working directory", "without it"])
 def test_a_module_of_the_working_directory_may_hide_another(options, tmp_path):
