@@ -29,6 +29,7 @@ from gymsolve.training.publish import log_event, write_record
 from gymsolve.training.records import next_multiple
 from gymsolve.training.stages import advance_stage, finish_stage
 from gymsolve.training.stop import Reason, StopSignal, stop_reason
+from gymsolve.training.time_limit import TimeIsUpError
 from gymsolve.training.trainer import Trainer
 
 
@@ -46,14 +47,17 @@ def train_loop(
 
         began = time.perf_counter()
         trainer.undo = trainer.rollback_point()
-        rollout = collect(trainer, observer)
+        try:
+            rollout = collect(trainer, observer)
+        except TimeIsUpError:
+            give_up_rollout(trainer, run, observer)
+            return "time"
         collected = time.perf_counter()
         for fault in rollout.faults:
             log_event(run, observer, "env_fault", counters.env_steps, fault)
         record_evaluations(trainer, run, observer, scheduler.finished())
         if counters.solved and config.eval.stop_when_solved:
-            trainer.undo()  # nothing will be learned from this rollout: it counts nowhere
-            trainer.undo = None
+            forget_rollout(trainer)
             return "solved"
 
         require_finite_rollout(trainer, rollout)
@@ -88,10 +92,11 @@ def train_loop(
 
 def collect(trainer: Trainer, observer: Observer) -> Rollout:
     """One rollout, with its rewards as extensions shape them."""
-    began = time.perf_counter()
+    began, limit = time.perf_counter(), trainer.time_limit
+    on_step = observer.rollout_step if limit is None else limit.watching(observer.rollout_step)
     trainer.learner.prepare(trainer.progress)
     try:
-        rollout = trainer.collector.collect(trainer.streams["policy"], observer.rollout_step)
+        rollout = trainer.collector.collect(trainer.streams["policy"], on_step)
     except EnvFaultError as error:
         raise_as(blame(trainer, error), error)
     trainer.clock.add("env", rollout.env_seconds)
@@ -103,6 +108,21 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
             for extension in trainer.extensions.values():
                 extension.shape(rollout, trainer.progress)
     return rollout
+
+
+def forget_rollout(trainer: Trainer) -> None:
+    """Nothing will be learned from the rollout under way: it counts nowhere."""
+    assert trainer.undo is not None
+    trainer.undo()
+    trainer.undo = None
+
+
+def give_up_rollout(trainer: Trainer, run: Run, observer: Observer) -> None:
+    """The time is up in the middle of a rollout."""
+    step, total = trainer.collector.begun, trainer.config.algo.num_steps
+    forget_rollout(trainer)
+    text = f"max_seconds is over in step {step} of {total} of a rollout: nothing is learned from it"
+    log_event(run, observer, "note", trainer.counters.env_steps, text)
 
 
 def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
@@ -141,6 +161,8 @@ def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:
     trainer.counters.vec_steps += rollout.vec_steps
     trainer.counters.updates += 1
     trainer.counters.seconds += seconds
+    if trainer.time_limit is not None:
+        trainer.time_limit.ended_iteration()
     trainer.counters.faults += len(rollout.faults)
     trainer.counters.cut_episodes += rollout.cut_episodes
 

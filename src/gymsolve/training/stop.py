@@ -132,7 +132,7 @@ def stop_reason(trainer: "Trainer", run: Run, signalled: StopSignal) -> Reason |
         return signalled.reason
     if trainer.taken >= config.steps or (trainer.until is not None and counters.env_steps >= trainer.until):
         return "steps"
-    if config.max_seconds is not None and counters.seconds >= config.max_seconds:
+    if trainer.time_limit is not None and not trainer.time_limit.begins_iteration():
         return "time"
     if run.stop_requested():
         signalled.request("stop file")

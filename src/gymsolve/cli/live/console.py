@@ -113,6 +113,7 @@ class Watcher:
             num_envs=trainer.envs.num_envs,
             stages=trainer.config.curriculum.names,
             counters=trainer.counters,
+            time_limit=trainer.time_limit,
             best=trainer.counters.best_return,
             max_entropy=max_entropy(trainer.envs.spec),
             history=trainer.alerts.history,
