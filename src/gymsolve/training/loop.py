@@ -56,7 +56,7 @@ def train_loop(
         for fault in rollout.faults:
             log_event(run, observer, "env_fault", counters.env_steps, fault)
         record_evaluations(trainer, run, observer, scheduler.finished())
-        if counters.solved and config.eval.stop_when_solved:
+        if trainer.is_finally_solved:
             forget_rollout(trainer)
             return "solved"
 
@@ -77,17 +77,29 @@ def train_loop(
         save_due = trainer.taken >= counters.next_checkpoint
         if save_due:
             counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
-        evaluate_due = evaluation_due(trainer) or change is not None  # a stage is evaluated at its very end
-        if evaluate_due:
-            counters.eval_round += 1
-            plan_next(trainer)
-            scheduler.announce(trainer)
+        # A stage is evaluated at its very end.
+        evaluates = _begin_evaluation(trainer, run, scheduler, observer, stage_ended=change is not None)
         if change is not None:
             finish_stage(trainer, run, observer, change)
-        if evaluate_due:
+        if evaluates:
             record_evaluations(trainer, run, observer, scheduler.submit(trainer, run, observer))
         if save_due and trainer.saved_step != counters.env_steps:
             save(trainer, run, "cadence")
+
+
+def _begin_evaluation(
+    trainer: Trainer, run: Run, scheduler: EvalScheduler, observer: Observer, *, stage_ended: bool
+) -> bool:
+    """Is it time for an evaluation? Then checkpoints of this moment say so."""
+    if not (evaluation_due(trainer) or stage_ended):
+        return False
+    record_evaluations(trainer, run, observer, scheduler.make_way(trainer, observer))
+    if trainer.is_finally_solved:
+        return False
+    trainer.counters.eval_round += 1
+    plan_next(trainer)
+    scheduler.announce(trainer)
+    return True
 
 
 def collect(trainer: Trainer, observer: Observer) -> Rollout:

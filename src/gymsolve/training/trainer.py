@@ -119,6 +119,16 @@ class Trainer:
         return counters.vec_steps if self.config.budget_in == "vec_steps" else counters.env_steps
 
     @property
+    def is_finally_solved(self) -> bool:
+        """It is solved, and training is to end with that."""
+        return self.counters.solved and self.config.eval.stop_when_solved
+
+    @property
+    def budget_is_spent(self) -> bool:
+        ends_here = self.until is not None and self.counters.env_steps >= self.until
+        return ends_here or self.taken >= self.config.steps
+
+    @property
     def progress(self) -> Progress:
         return Progress(self.taken, self.config.steps)
 
