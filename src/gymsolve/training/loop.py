@@ -169,6 +169,7 @@ def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:
     for extension in trainer.extensions.values():
         extension.commit(rollout)
     trainer.window.add(rollout.episodes)
+    trainer.window.lose(rollout.cut_episodes)
     trainer.counters.env_steps += rollout.env_steps
     trainer.counters.vec_steps += rollout.vec_steps
     trainer.counters.updates += 1

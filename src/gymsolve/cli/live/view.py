@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gymsolve.doctor.history import History
 from gymsolve.metrics.tasks import task_verdicts
+from gymsolve.metrics.training_returns import CUT_SHARE, remark
 from gymsolve.text import count, duration, number, plural, score
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class View:
     """Share of successes that counts as solved, where it decides instead of the return."""
     stages: tuple[str, ...] = ()
     """The stages of a curriculum, in order."""
+    training_unit: str = ""
+    """`per point` where training episodes are parts of games; empty where evaluations play the same."""
     max_entropy: float | None = None
     """Entropy of the uniform policy; None where there is no largest entropy."""
     history: History = field(default_factory=History)
@@ -114,7 +117,8 @@ def progress_line(view: View, now: float) -> str:
     parts = [f"{count(view.steps_now):>10} steps  {view.fraction:>4.0%}"]
     stage = view.stages[int(last("curriculum/stage") or 1) - 1] if view.stages else ""
     if (mean := last(f"task_return/{stage}" if stage else "rollout/ep_rew_mean")) is not None:
-        parts.append(f"return {number(mean)}{f' in {stage}' if stage else ''}")
+        where = f" in {stage}" if stage else ""
+        parts.append(f"return {number(mean)}{where}{remark(view.training_unit, last(CUT_SHARE))}")
     parts.append(f"fps {count(last('time/fps') or 0)}")
     for name, label in (("train/loss", "loss"), ("train/approx_kl", "kl"), ("train/entropy", "entropy")):
         if (value := last(name)) is not None:
