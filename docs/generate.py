@@ -33,7 +33,7 @@ from gymsolve.registry import WRAPPERS, load
 from gymsolve.settings.config import OptimizerConfig, TrainConfig, WrapperConfig
 from gymsolve.settings.curriculum import StageConfig
 from gymsolve.settings.environment import TaskConfig
-from gymsolve.settings.kinds import BACKENDS, BackendName
+from gymsolve.settings.kinds import BACKENDS, BackendName, Seconds
 from gymsolve.settings.schedules import Schedule, Steps
 
 __all__ = ["HERE", "pages", "render_alerts", "render_config", "render_metrics", "render_wrappers"]
@@ -67,6 +67,7 @@ prints the value each of them has for a recipe, and which layer decided it.
 
 - *schedule*: a number, or how it changes over the run (see [guide.md](guide.md#schedules)).
 - *steps*: environment steps, as `200000`, `200k`, `1e6`, or as a share of the budget such as `5%`.
+- *seconds*: a number, or a text such as `10min`, `2h`, `1h30min`.
 - *null* is YAML's word for "none".
 """
 
@@ -252,6 +253,8 @@ def _bare(kind: Any, metadata: list[Any]) -> str:
     origin, inner = get_origin(kind), get_args(kind)
     if any(isinstance(one, BeforeValidator) and one in get_args(Steps) for one in metadata):
         return "steps"
+    if any(isinstance(one, BeforeValidator) and one in get_args(Seconds) for one in metadata):
+        return "seconds"
     if any(one in get_args(BackendName) for one in metadata):
         return ", ".join(f"`{name}`" for name in BACKENDS) + " or `package/name`"
     if kind in _WORDS:

@@ -42,12 +42,13 @@ __all__ = [
 ]
 
 
-def train(
+def train(  # noqa: PLR0913 - the options of `gymsolve train`
     env: GivenEnv,
     overrides: Overrides = (),
     *,
     seed: int | None = None,
     steps: int | str | None = None,
+    max_seconds: float | str | None = None,
     start_from: str | None = None,
     track: Sequence[str] | None = None,
     runs_dir: Path | str | None = None,
@@ -62,16 +63,19 @@ def train(
         overrides: settings, as `{"algo.gamma": 0.9}` or `["algo.gamma=0.9"]`.
         seed: same seed, same run.
         steps: budget in environment steps; `200k` and `1e6` work too.
+        max_seconds: time limit of this call, the last evaluation included; `10min` and `2h` work too.
         start_from: `RUN[@best]` whose weights the new run begins with.
         track: trackers that also get the metrics: `csv`, `tensorboard`, `wandb`, `trackio`.
         runs_dir: where runs are kept; `runs/` by default.
         observer: called while the run trains.
         others: none; arguments of other tools are answered with ours.
     """
+    began = time.perf_counter()
     _refuse(others)
     name, settings = name_env(env)
-    plan = _plan(name, _with(overrides, **settings, seed=seed, steps=steps, track=track))
-    return start_run(plan, start_from=start_from, runs_dir=runs_dir, observer=observer)
+    options = {"seed": seed, "steps": steps, "max_seconds": max_seconds, "track": track}
+    plan = _plan(name, _with(overrides, **settings, **options))
+    return start_run(plan, start_from=start_from, runs_dir=runs_dir, observer=observer, began=began)
 
 
 def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
@@ -81,6 +85,7 @@ def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
     seeds: int = 5,
     seed: int | None = None,
     steps: int | str | None = None,
+    max_seconds: float | str | None = None,
     start_from: str | None = None,
     track: Sequence[str] | None = None,
     runs_dir: Path | str | None = None,
@@ -89,18 +94,28 @@ def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
 ) -> SeedsVerdict:
     """Train `seeds` seeds from `seed` on, one after the other in this process; judge them together.
 
-    A seed that fails is recorded as crashed and the next one begins; a stop ends them all. The other
-    arguments are those of `train`. The command `gymsolve train --seeds` trains several at once, in other
-    processes.
+    A seed that fails is recorded as crashed and the next one begins; a stop ends them all. `max_seconds` is
+    the time limit of each seed. The other arguments are those of `train`. The command
+    `gymsolve train --seeds` trains several at once, in other processes.
     """
     _refuse(others)
     names = None if track is None else ",".join(track)
     name, own = name_env(env)
     chosen = _with(overrides, **own)
     words = spell_settings(chosen)
-    request = RunRequest("train", name, words, seeds=seeds, steps=steps, start_from=start_from, track=names)
+    request = RunRequest(
+        "train",
+        name,
+        words,
+        seeds=seeds,
+        steps=steps,
+        max_seconds=max_seconds,
+        start_from=start_from,
+        track=names,
+    )
     start_from = None if start_from is None else fix_ref(start_from, runs_dir)
-    plan = fix_recordings(_plan(name, _with(chosen, seed=seed, steps=steps, track=track)), runs_dir)
+    options = {"seed": seed, "steps": steps, "max_seconds": max_seconds, "track": track}
+    plan = fix_recordings(_plan(name, _with(chosen, **options)), runs_dir)
     group = plan_group(plan, request, runs_dir)
     began, reason = time.monotonic(), None
     begin = partial(start_run, start_from=start_from, runs_dir=runs_dir, observer=observer, group=group.id)
@@ -116,11 +131,12 @@ def train_seeds(  # noqa: PLR0913 - the arguments of `train`, and how many seeds
     return judge_seeds(group, seconds=time.monotonic() - began, reason=reason)
 
 
-def resume(
+def resume(  # noqa: PLR0913 - the options of `gymsolve resume`
     run: str | Path | Run,
     overrides: Overrides = (),
     *,
     steps: int | str | None = None,
+    max_seconds: float | str | None = None,
     fresh_optimizer: bool = False,
     track: Sequence[str] | None = None,
     runs_dir: Path | str | None = None,
@@ -129,17 +145,20 @@ def resume(
 ) -> Outcome:
     """Continue a run where its last checkpoint left it, optionally with other settings.
 
-    A run from elsewhere that names code of its own needs `trust`.
+    A run from elsewhere that names code of its own needs `trust`. `max_seconds` is the time limit of this
+    call; without it, that of the run's settings holds again.
     """
+    began = time.perf_counter()
     ref = str(run.path) if isinstance(run, Run) else str(run)
     with _in_words_of_python():
         return resume_run(
             ref,
-            overrides=_with(overrides, steps=steps, track=track),
+            overrides=_with(overrides, steps=steps, max_seconds=max_seconds, track=track),
             fresh_optimizer=fresh_optimizer,
             runs_dir=runs_dir,
             observer=observer,
             trust=trust,
+            began=began,
         )
 
 

@@ -21,7 +21,8 @@ TOLD = re.compile(
         ("too high; try --set algo.learning_rate=0.0003", 'too high; try set={"algo.learning_rate": 0.0003}'),
         ("a; try --set a.b=1 --set c=null.", 'a; try set={"a.b": 1, "c": null}.'),
         ("Use sync: --set env.backend=sync.", 'Use sync: set={"env.backend": "sync"}.'),
-        ("give more with --set max_seconds=…", 'give more with set={"max_seconds": …}'),
+        ("give more with --max-seconds", "give more with max_seconds"),
+        ("give more with --set video.every=…", 'give more with set={"video.every": …}'),
         ("x should be below 1 (from --set).", "x should be below 1 (from set)."),
         ("--steps: 9 is too many", "steps: 9 is too many"),
         (

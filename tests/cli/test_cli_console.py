@@ -41,7 +41,7 @@ EVALUATION = {"env_steps": 4096, "eval/mean_reward": 412.0, "eval/std_reward": 3
 @pytest.fixture
 def view():
     counters = Counters(env_steps=0, seconds=60.0)
-    view = View(title="CartPole-v1:ppo", budget=10_000, threshold=475.0, num_envs=8, counters=counters)
+    view = View("CartPole-v1:ppo", 10_000, 475.0, num_envs=8, counters=counters, began=0.0)
     counters.env_steps = 4096
     view.history.append(RECORD)
     return view

@@ -76,3 +76,28 @@ def test_several_tasks_count_alike_and_have_no_mean_before_each_has_one():
     assert window.mean_return == found["rollout/ep_rew_mean"] == (40.0 - 500.0) / 2
     assert found["rollout/ep_shaped_rew_mean"] == (40.0 - 400.0) / 2
     assert found["rollout/success_rate"] == 0.5  # of the tasks, not of three episodes
+
+
+def test_cut_episodes_are_counted_beside_those_of_the_same_time():
+    window = EpisodeWindow(size=4)
+    window.add([episode(1.0)] * 2)
+    assert "rollout/cut_share" not in window.metrics()
+    window.lose(2)
+    window.lose(1)
+    window.add([episode(1.0)])
+    assert window.metrics()["rollout/cut_share"] == 0.5
+    restored = EpisodeWindow(size=4)
+    restored.load({}, json.loads(json.dumps(window.state())))
+    for same in (window, restored):
+        same.add([episode(1.0)] * 2)  # the first episode is gone, and what was cut came after it
+        assert same.metrics()["rollout/cut_share"] == 3 / 7
+        same.add([episode(1.0)] * 2)
+        assert same.metrics()["rollout/cut_share"] == 0.0, "it says so when it is over"
+
+
+def test_where_faults_cut_every_episode_the_share_is_all_there_is():
+    window = EpisodeWindow()
+    window.lose(4)
+    assert window.metrics() == {"rollout/episodes": 0.0, "rollout/cut_share": 1.0}
+    window.forget()
+    assert window.metrics()["rollout/cut_share"] == 0.0

@@ -58,6 +58,7 @@ def healthy(i: int) -> dict[str, float]:
         "rollout/episodes": 20.0 * (i + 1),
         "rollout/faults": 1.0,
         "rollout/cut_episodes": 4.0,
+        "rollout/cut_share": 0.0,
         "eval/faults": 1.0,
         "rollout/ep_rew_mean": 20.0 + 1.5 * i,
         "rollout/ep_rew_std": 12.0,

@@ -32,6 +32,7 @@ HANGING = """
 import os, time
 import gymnasium as gym
 from gymsolve.envs.families.bandit.env import Bandit
+from gymsolve.training import time_limit
 
 class Hanging(Bandit):
     def __init__(self, stubborn=False):
@@ -41,6 +42,7 @@ class Hanging(Bandit):
         if os.path.exists("hang"):
             with open("hangs", "w"):
                 pass
+            time_limit.now = lambda: float("inf")  # whatever time there was is over
             while True:
                 try:
                     time.sleep(0.05)
@@ -269,7 +271,7 @@ HANGS = {
     "SIGTERM and SIGTERM": (143, True, []),
     "SIGHUP and SIGTERM": (143, False, []),
     "SIGINT and SIGINT": (130, False, []),
-    "max_seconds": (1, False, ["grace_seconds=0.5", "max_seconds=1"]),
+    "max_seconds": (1, False, ["grace_seconds=0.5", "max_seconds=1h"]),
 }
 
 

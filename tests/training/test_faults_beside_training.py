@@ -126,6 +126,10 @@ class _KillWorkers(Silent):
         self.killed += 1
 
 
+def last_of(run, metric):
+    return next(row[metric] for row in reversed(run.read_metrics().rows) if metric in row)
+
+
 def test_training_goes_on_without_the_episodes_of_dead_workers():
     killer = _KillWorkers()
     settings = SMALL | {"steps": 400, "env.num_envs": 4, "eval.every": 400, "solved_at": 1e9}
@@ -136,6 +140,11 @@ def test_training_goes_on_without_the_episodes_of_dead_workers():
     for row in outcome.run.read_metrics().rows:  # a cut episode would have cost less
         assert row.get("rollout/ep_rew_max", -20.0) == -20.0
         assert row.get("rollout/ep_len_mean", 20.0) == 20.0
+    cut, whole = last_of(outcome.run, "rollout/cut_episodes"), last_of(outcome.run, "rollout/episodes")
+    assert whole < 100, "all of them are in the window"
+    assert last_of(outcome.run, "rollout/cut_share") == cut / (cut + whole) > 0.05
+    line = next(line for line in verdict_lines(outcome, None) if line.startswith("training's own mean"))
+    assert line.endswith(f"(of those left: faults cut {cut / (cut + whole):.0%})")
 
 
 class _KillAtSave(_KillWorkers):
@@ -181,6 +190,7 @@ def test_deaths_that_cut_every_episode_are_the_root_and_not_how_episodes_end():
     deaths = kinds(outcome.run).count("env_fault")
     assert (last["rollout/faults"], last["rollout/cut_episodes"]) == (deaths, 2 * deaths)
     assert last["rollout/reset_synchrony"] == 0.0, "no episode ended by itself"
+    assert last["rollout/cut_share"] == 1.0
     found = diagnose_path(str(outcome.run.path))
     assert [alert.id for alert in found.roots][:1] == ["worker_lost"]
     assert "no_episode_end" in found.not_fired

@@ -8,8 +8,10 @@ import typer
 from typer import Argument, Option
 
 from gymsolve.cli.printing.output import is_terminal
+from gymsolve.errors import UsageError
 from gymsolve.runs.refs import find_run, split_ref
 from gymsolve.runs.trust import doubted_code
+from gymsolve.settings.durations import parse_seconds
 
 Json = Annotated[bool, Option("--json", help="Print one JSON value on standard output, nothing else.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print only the result.")]
@@ -35,6 +37,19 @@ Set = Annotated[
 Trust = Annotated[
     bool, Option("--trust", help="Import the code that a run from elsewhere names; remembered for that run.")
 ]
+
+
+def seconds_of(text: str | None, least: float) -> float | None:
+    """The seconds that `--max-seconds` means; None where it was not given."""
+    if text is None:
+        return None
+    try:
+        seconds = parse_seconds(text)
+    except ValueError as error:
+        raise UsageError(f"{error}.", where="--max-seconds") from error
+    if seconds < least:
+        raise UsageError(f"should be at least {least:g} seconds, not {text}.", where="--max-seconds")
+    return seconds
 
 
 def trusts(ref: str, runs_dir: Path | None, *, trust: bool, json: bool) -> bool:

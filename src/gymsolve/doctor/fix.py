@@ -132,7 +132,7 @@ def plan_fix(
 ) -> FixPlan:
     """A plan to try the remedy of an alert, by default of the first root cause.
 
-    No trial trains for more than `max_seconds`; seconds that the run took up to its checkpoint do not count.
+    `max_seconds` is the time limit of each trial.
     """
     if seeds < 1:
         raise UsageError(f"{seeds} seeds are none.", where="--seeds", hint="Give at least one.")
@@ -191,8 +191,6 @@ def _trial(plan: FixPlan, steps: int | None, seeds: int, max_seconds: float | No
         notes += passed_over
     start = int(checkpoint or 0)
     budget = steps or _enough(config, start)
-    if max_seconds is not None:
-        max_seconds += _seconds_at(plan.run, checkpoint)
     common: dict[str, Any] = {"video.enabled": False, "video.every": 0, "max_seconds": max_seconds}
     if start + budget > config.env_budget:
         common["steps"] = -(-(start + budget) * config.steps // config.env_budget)
@@ -209,14 +207,6 @@ def _trial(plan: FixPlan, steps: int | None, seeds: int, max_seconds: float | No
         common=tuple(common.items()),
         comparable=comparable,
     )
-
-
-def _seconds_at(run: Run, checkpoint: str | None) -> float:
-    """Seconds of training up to a checkpoint."""
-    if checkpoint is None:
-        return 0.0
-    rows = [row for row in run.read_metrics().rows if row.get("env_steps", 0) <= int(checkpoint)]
-    return max((row["time/elapsed"] for row in rows if row.get("time/elapsed")), default=0.0)
 
 
 def _enough(config: TrainConfig, start: int) -> int:

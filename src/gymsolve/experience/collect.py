@@ -172,7 +172,8 @@ class Collector(Part):
         env_steps = self.env_steps
 
         def put_back() -> None:
-            self.env_steps, self.filled, self._between = env_steps, False, False
+            self.env_steps, self.begun = env_steps, 0
+            self.filled = self._between = False
 
         return put_back
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gymsolve.envs.contract import Episode
+from gymsolve.metrics.training_returns import CUT_SHARE
 from gymsolve.parts import Part
 from gymsolve.spec import Array
 
@@ -20,6 +21,10 @@ class EpisodeWindow(Part):
         self.recent: deque[Episode] = deque(maxlen=size)
         self.total = 0
         self.best = -np.inf
+        self.cuts: deque[tuple[int, int]] = deque()
+        """Episodes that faults cut since the oldest one here began, with the total before each of them."""
+        self.was_cut = False
+        """Faults have ever cut one."""
         self._measured: dict[str, float] | None = None
         """Kept until another episode ends, since a record is made after every update."""
 
@@ -34,10 +39,29 @@ class EpisodeWindow(Part):
             self.total += 1
             self.best = max(self.best, episode.raw_return)
 
+    def lose(self, number: int) -> None:
+        """Faults have cut so many episodes; nobody knows what they would have returned."""
+        if not number:
+            return
+        self.was_cut = True
+        if self.cuts and self.cuts[-1][0] == self.total:
+            number += self.cuts.pop()[1]
+        self.cuts.append((self.total, number))
+        self._measured = None
+
+    @property
+    def cut_share(self) -> float:
+        """Share of the episodes since the oldest one here that faults cut: the others are a selection."""
+        while self.cuts and self.cuts[0][0] < self.total - len(self.recent):
+            self.cuts.popleft()
+        lost = sum(number for _, number in self.cuts)
+        return lost / (lost + len(self.recent)) if lost else 0.0
+
     def forget(self) -> None:
         """Drop all episodes but their count, since later ones are of another kind."""
         for window in (self, *self.tasks.values()):
             window.recent.clear()
+            window.cuts.clear()
             window.best, window._measured = -np.inf, None
 
     @property
@@ -65,7 +89,7 @@ class EpisodeWindow(Part):
     def metrics(self) -> dict[str, float]:
         """Metrics by name; only the number of episodes where the window is empty."""
         if not self.recent:
-            return {"rollout/episodes": float(self.total)}
+            return {"rollout/episodes": float(self.total)} | self._lost()
         if self._measured is None:
             self._measured = self._measure()
         return dict(self._measured)
@@ -96,7 +120,11 @@ class EpisodeWindow(Part):
             "rollout/ep_shaped_rew_mean": self._mean(lambda e: e.shaped_return) if raw != shaped else None,
             "rollout/success_rate": self._mean(lambda e: e.success),
         }
-        return measured | {name: value for name, value in averages.items() if value is not None}
+        known = {name: value for name, value in averages.items() if value is not None}
+        return measured | known | self._lost()
+
+    def _lost(self) -> dict[str, float]:
+        return {CUT_SHARE: self.cut_share} if self.was_cut else {}
 
     def _by_task(self) -> dict[str, float]:
         metrics: dict[str, float] = {}
@@ -113,7 +141,9 @@ class EpisodeWindow(Part):
 
     def state(self) -> dict[str, Any]:
         best = self.best if self.best > -np.inf else None
-        own = {"recent": [list(e) for e in self.recent], "total": self.total, "best": best}
+        own: dict[str, Any] = {"recent": [list(e) for e in self.recent], "total": self.total, "best": best}
+        if self.was_cut:
+            own["cuts"] = [list(cut) for cut in self.cuts]
         tasks = {name: window.state() for name, window in self.tasks.items()}
         return own | {"tasks": tasks} if tasks else own
 
@@ -121,6 +151,8 @@ class EpisodeWindow(Part):
         self.recent = deque((Episode(*e) for e in state["recent"]), maxlen=self.recent.maxlen)
         self.total = int(state["total"])
         self.best = -np.inf if state["best"] is None else float(state["best"])
+        self.was_cut = "cuts" in state
+        self.cuts = deque((int(total), int(number)) for total, number in state.get("cuts", []))
         for name, saved in state.get("tasks", {}).items():
             if name in self.tasks:
                 self.tasks[name].load({}, saved)

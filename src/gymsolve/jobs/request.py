@@ -24,6 +24,7 @@ MOST_SEEDS = 1000
 
 _OPTIONS = {
     "steps": "--steps",
+    "max_seconds": "--max-seconds",
     "seeds": "--seeds",
     "start_from": "--from",
     "track": "--track",
@@ -68,6 +69,8 @@ class RunRequest:
     """Train so many seeds as one group, of which `seed` is the first; None is one run."""
     steps: int | str | None = None
     """Budget of the whole run: 200000, 200k."""
+    max_seconds: float | str | None = None
+    """Time limit of the command, or of each seed: 90, 10min, 2h."""
     start_from: str | None = None
     """RUN[@CHECKPOINT] whose weights a new run begins with."""
     track: str | None = None
@@ -175,9 +178,10 @@ class RunRequest:
         from gymsolve.recipes.layers import Flagged
 
         steps = None if self.steps is None else str(self.steps)  # a text, as of every option
-        options = {"steps": steps, "seed": self.seed, "track": self.track}
+        seconds = None if self.max_seconds is None else str(self.max_seconds)
+        options = {"steps": steps, "max_seconds": seconds, "seed": self.seed, "track": self.track}
         given = {path: value for path, value in options.items() if value is not None}
-        return Flagged(parse_overrides(self.overrides) | given, {path: f"--{path}" for path in given})
+        return Flagged(parse_overrides(self.overrides) | given, {path: _OPTIONS[path] for path in given})
 
 
 def require_env(name: str) -> None:
@@ -239,4 +243,6 @@ def _fits(name: str, value: Any) -> bool:
         return type(value) is int
     if name == "steps":
         return type(value) is int or isinstance(value, str)
+    if name == "max_seconds":
+        return type(value) in (int, float) or isinstance(value, str)
     return isinstance(value, str) and name in ("verb", "env_or_ref", *_OPTIONS)

@@ -174,6 +174,7 @@ def _changed(request: RunRequest, change: RunRequest) -> RunRequest:
         request,
         overrides=request.overrides + change.overrides,
         steps=request.steps if change.steps is None else change.steps,
+        max_seconds=request.max_seconds if change.max_seconds is None else change.max_seconds,
         track=request.track if change.track is None else change.track,
         profile=request.profile or change.profile,
     )

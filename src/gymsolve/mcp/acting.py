@@ -20,12 +20,18 @@ _REFUSED = ("track",)
 """Settings that would send data elsewhere; a person decides on those."""
 
 
+MaxSeconds = Annotated[
+    float | None, Field(gt=0, description="End after so long, last evaluation included; each seed has it")
+]
+
+
 class Start(Arguments):
     env: Env
     set: Settings = Field(default_factory=dict)
     seed: Annotated[int | None, Field(ge=0)] = None
     seeds: Annotated[int, Field(ge=1, le=100, description="Train so many, queued, as one group:ID")] = 1
     steps: Annotated[int | None, Field(ge=1, description="Budget in environment steps, of each seed")] = None
+    max_seconds: MaxSeconds = None
     from_run: Annotated[str | None, Field(description="RUN[@CHECKPOINT] whose weights it begins with")] = None
     key: Key = None
 
@@ -36,7 +42,14 @@ def _start(home: Home, given: Start, tell: Tell) -> Reply:
     settings = spell_settings(_checked(given.set))
     seeds = None if given.seeds == 1 else given.seeds
     request = RunRequest(
-        "train", given.env, settings, given.seed, seeds, steps=given.steps, start_from=given.from_run
+        "train",
+        given.env,
+        settings,
+        given.seed,
+        seeds,
+        steps=given.steps,
+        max_seconds=given.max_seconds,
+        start_from=given.from_run,
     )
     return begun(start_request(request, home, given.key))
 
@@ -58,6 +71,7 @@ class Control(Arguments):
     ]
     set: Settings = Field(default_factory=dict)
     steps: Annotated[int | None, Field(ge=1, description="Budget of the whole run, to extend it")] = None
+    max_seconds: MaxSeconds = None
     seed: Annotated[int | None, Field(ge=0, description="Of a fork")] = None
     key: Key = None
 
@@ -66,12 +80,14 @@ def _control(home: Home, given: Control, tell: Tell) -> Reply:
     """Stop, resume, extend or fork a run."""
     require_writing(home.limits)
     if given.action == "stop":
-        refuse_given(given, "with action=stop", ("set", "steps", "seed", "key"))
+        refuse_given(given, "with action=stop", ("set", "steps", "max_seconds", "seed", "key"))
         return _stopped(home, given.run)
     if given.action == "resume":
         refuse_given(given, "with action=resume: the run keeps its seed", ("seed",))
     settings = spell_settings(_checked(given.set))
-    request = RunRequest(given.action, given.run, settings, given.seed, steps=given.steps)
+    request = RunRequest(
+        given.action, given.run, settings, given.seed, steps=given.steps, max_seconds=given.max_seconds
+    )
     return begun(start_request(request, home, given.key))
 
 

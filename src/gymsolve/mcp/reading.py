@@ -115,7 +115,8 @@ def _metrics(home: Home, given: Metrics, tell: Tell) -> Reply:
     lines = []
     for line in curves.series:
         values = [value for _, value in line.points]
-        lines.append(f"{line.run} {line.name} ({line.total} records): {_ends(values)}")
+        kind = "" if line.note is None else f" ({line.note})"
+        lines.append(f"{line.run} {line.name}{kind} ({line.total} records): {_ends(values)}")
         if given.format == "table":
             lines += [f"  {step:>10,}  {number(value)}" for step, value in line.points]
         elif given.format == "sparkline":

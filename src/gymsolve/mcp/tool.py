@@ -156,6 +156,7 @@ _OTHER_NAMES = {
     "env": "environment env_id environment_id env_name gym_id id task game recipe name",
     "set": "settings config overrides hyperparameters hyperparams params parameters options kwargs changes",
     "steps": "timesteps total_timesteps total_steps num_steps max_steps budget num_timesteps env_steps",
+    "max_seconds": "time_limit timeout max_time max_hours max_minutes seconds hours",
     "seeds": "num_seeds n_seeds repeats trials count",
     "from_run": "from start_from weights checkpoint pretrained init_from parent",
     "run": "run_id id name runs run_ids checkpoint group run_name",

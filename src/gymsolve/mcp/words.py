@@ -39,17 +39,24 @@ _CALLS = {
     "log": _Call("rl_logbook"),
     "demos": _Call("rl_catalog", (), ("kind=demos",)),
 }
-_OPTIONS = {"--steps": "steps", "--seeds": "seeds", "--seed": "seed", "--from": "from_run", "--set": "set"}
+_OPTIONS = {
+    "--steps": "steps",
+    "--max-seconds": "max_seconds",
+    "--seeds": "seeds",
+    "--seed": "seed",
+    "--from": "from_run",
+    "--set": "set",
+}
 _VALUE = r"'[^']*'|\"[^\"]*\"|[^\s`'\"]+"
 _SETTINGS = re.compile(rf"--set (?:{_VALUE})(?: --set (?:{_VALUE}))*")
 _WORD = r"(?:'[^']*'|…|[\w@:./-]*[@:/_\dA-Z-][\w@:./-]*)"
 """A name of a run, an environment or an alert; a word of lower case alone is part of the sentence."""
 _COMMAND = re.compile(
     rf"`?gymsolve ({'|'.join(sorted(_CALLS, key=len, reverse=True))})\b(?! [A-Z]+ …)"
-    rf"((?: {_WORD}|(?<= )…| --(?:steps|seeds|seed|from) (?:{_WORD}|N)"
+    rf"((?: {_WORD}|(?<= )…| --(?:steps|max-seconds|seeds|seed|from) (?:{_WORD}|N)"
     r"| set=\{.*?\}(?=[\s.`)]|$)| --[\w-]+)*)`?"
 )
-_OPTION = re.compile(r"`?(?:\btrain )?(?<![\w-])(--(?:steps|seeds|seed|from|set))\b`?")
+_OPTION = re.compile(r"`?(?:\btrain )?(?<![\w-])(--(?:steps|max-seconds|seeds|seed|from|set))\b`?")
 
 
 def in_tool_words(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from gymsolve.answers import Answer, left_out
 from gymsolve.errors import RunDamagedError, UsageError
 from gymsolve.jobs.cancellation import require_wanted
+from gymsolve.metrics.training_returns import CUT_SHARE, note
 from gymsolve.runs import Run, find_run, split_ref
 from gymsolve.runs.files import read_file
 from gymsolve.service.agent_usage import newest_trials
@@ -49,6 +50,8 @@ class News(Answer):
     success_needed: float | None = left_out()
     """Share of successes that counts as solved, where that decides."""
     last_training_return: float | None
+    training_note: str | None = left_out()
+    """How training's return differs from `best_return` in kind: per point, or of what faults left."""
     stage: str | None = left_out()
     """The stage of a curriculum, and the stages before it."""
     masters: list[str] | None = left_out()  # noqa: RUF009 - which is `field`
@@ -89,6 +92,7 @@ def look_at(ref: str, since: str = "", runs_dir: RunsDir = None) -> News:
         threshold=view.threshold,
         success_needed=view.success_threshold,
         last_training_return=newest.get("rollout/ep_rew_mean"),
+        training_note=note(view.training_unit, newest.get(CUT_SHARE)),
         **_stages(view),
         tasks=_tasks(newest),
         evaluations=[_evaluation(row) for row in view.evaluations[seen[0] :][-_MOST:]],

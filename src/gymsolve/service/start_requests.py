@@ -4,13 +4,14 @@ Pages and agents start runs through this module; `agent_limits.py` decides what 
 """
 
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gymsolve.doctor.fix import SEEDS, PlannedFix, plan_fix
 from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.jobs.local import jobs_at_once
-from gymsolve.jobs.request import RunRequest, require_env, spell_settings
+from gymsolve.jobs.request import RunRequest, require_env
 from gymsolve.jobs.start import StartedRun, start, start_fix
 from gymsolve.recipes import apply_overrides, has_recipe, resolve, validate
 from gymsolve.runs import Run, runs_folder
@@ -20,7 +21,7 @@ from gymsolve.runs.trust import buildable_settings
 from gymsolve.service.agent_limits import Allowance, Home, Request, Room, own_run, start_within
 from gymsolve.service.recipes import list_recipes
 from gymsolve.settings.changes import require_budget_left
-from gymsolve.settings.config import TrainConfig
+from gymsolve.settings.durations import parse_seconds
 from gymsolve.view.run_view import RunView
 
 _LONG = 600
@@ -45,9 +46,9 @@ def start_request(request: RunRequest, home: Home, key: str | None = None) -> Al
         need = _need_of_rest(request, run, which, spent)
 
     def begin(room: Room) -> StartedRun:
-        limits = spell_settings(_time_limit(room, spent, request.seeds or 1))
+        seconds = _time_limit(room, request.seeds or 1)
         at_once = None if request.seeds is None else room.at_once
-        limited = replace(request, overrides=request.overrides + limits, at_once=at_once)
+        limited = replace(request, max_seconds=seconds or request.max_seconds, at_once=at_once)
         return start(limited, runs_dir=home.runs_dir, limit=room.patience)
 
     return start_within(home.limits, begin, need, key=key, runs_dir=home.runs_dir)
@@ -62,11 +63,18 @@ def _need_of_new(request: RunRequest, home: Home) -> Request:
     steps, own = asked.get("steps", 0) if request.steps is None else request.steps, asked.get("max_seconds")
     if home.limits.steps is None or (steps and isinstance(steps, int) and "budget_in" not in asked):
         whole = steps if isinstance(steps, int) else 0
-        return _for_each_seed(request, whole, own if isinstance(own, int | float) else None)
+        return _for_each_seed(request, whole, _seconds(own))
     near = did_you_mean(request.env_or_ref, [recipe.env_id for recipe in list_recipes().recipes])
     hint = "Give a number." if near is None else f"{near} If not, give a number."
     text = f"{request.env_or_ref!r} has no recipe, and steps are limited here."
     raise UsageError(text, where="steps", hint=hint)
+
+
+def _seconds(value: Any) -> float | None:
+    """A limit as seconds; None for none, and for what the start of the run will refuse."""
+    with suppress(ValueError):
+        return parse_seconds(str(value)) if value is not None else None
+    return None
 
 
 def _for_each_seed(request: RunRequest, steps: int, seconds: float | None) -> Request:
@@ -84,7 +92,8 @@ def _for_each_seed(request: RunRequest, steps: int, seconds: float | None) -> Re
 def _need_of_rest(request: RunRequest, run: Run, which: str | None, spent: float) -> Request:
     """The request of a run that goes on, or of a fork."""
     stored = validate(run.config_json()["config"])
-    config, changes = apply_overrides(stored, request.settings())
+    asked = request.settings()
+    config, changes = apply_overrides(stored, asked)
     done = int(pointed(run, "last") or 0)
     # A checkpoint whose name is not a number of steps counts as the beginning.
     begun = done if which in (None, "last") else int(which) if which.isdecimal() else 0
@@ -94,7 +103,7 @@ def _need_of_rest(request: RunRequest, run: Run, which: str | None, spent: float
         request.words(),
         steps=max(0, config.env_budget - begun),
         begun=begun,
-        seconds=_left_of(config, stored, spent),
+        seconds=config.max_seconds if "max_seconds" in asked else None,
         trained=spent if begun == done else 0.0,
     )
 
@@ -140,19 +149,12 @@ def command_line(words: list[str], home: Home) -> str:
     return shlex.join(["gymsolve", *words, *place])
 
 
-def _left_of(config: TrainConfig, stored: TrainConfig, spent: float) -> float | None:
-    """Seconds that the request asks for; None where it only keeps the limit of an earlier sitting."""
-    if config.max_seconds is None or config.max_seconds == stored.max_seconds:
-        return None
-    return max(1.0, config.max_seconds - spent)
-
-
-def _time_limit(room: Room, spent: float, runs: int) -> dict[str, Any]:
-    """Seconds that each run may train in all, the `spent` ones included.
+def _time_limit(room: Room, runs: int) -> int | None:
+    """Seconds that each run may take.
 
     Long limits are whole minutes, so that runs that start one after the other have the same limit.
     """
     if room.seconds is None:
-        return {}
-    whole = int(room.seconds / runs + spent)
-    return {"max_seconds": max(1, whole - whole % 60 if whole > _LONG else whole)}
+        return None
+    whole = int(room.seconds / runs)
+    return max(1, whole - whole % 60 if whole > _LONG else whole)

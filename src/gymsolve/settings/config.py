@@ -25,7 +25,7 @@ from gymsolve.settings.environment import EnvConfig, Role, WrapperConfig
 from gymsolve.settings.evaluation import EvalConfig
 from gymsolve.settings.exploration import ExploreConfig
 from gymsolve.settings.imitation import ImitateConfig
-from gymsolve.settings.kinds import Model, Whole, listed, not_bool
+from gymsolve.settings.kinds import Model, Seconds, Whole, listed, not_bool
 from gymsolve.settings.network import MemoryConfig, NetConfig
 from gymsolve.settings.outputs import CheckpointConfig, VideoConfig
 from gymsolve.settings.schedules import Steps
@@ -75,9 +75,10 @@ class TrainConfig(Model):
     """Mean raw evaluation return that counts as solved; None takes the environment's own threshold."""
     solved_by: Literal["return", "success_rate"] = "return"
     """The measure of solved_at: the return, or the share of episodes that end with info["is_success"]."""
-    max_seconds: Annotated[float, Field(gt=0)] | None = None
-    """Stop after this many seconds of training."""
-    grace_seconds: Annotated[float, Field(gt=0)] = 120.0
+    max_seconds: Seconds | None = None
+    """Time limit of a command, from its start to its result. Training ends in time for the last evaluation,
+    the report and the videos. A resume has as long again; each of several seeds has as long."""
+    grace_seconds: Seconds = 120.0
     """After a request to stop: end without waiting once nothing has moved for this many seconds."""
     seed: Annotated[Whole, Field(ge=0)] = 0
     """Same seed, same run."""

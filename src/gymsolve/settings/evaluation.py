@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gymsolve.settings.kinds import Model, Positive, Whole
+from gymsolve.settings.kinds import Model, Positive, Seconds, Whole
 from gymsolve.settings.schedules import Steps
 
 
@@ -36,9 +36,10 @@ class EvalConfig(Model):
     num_envs: Annotated[Positive, Field(le=65_536)] | None = None
     """Copies used for evaluation; None uses up to 32, or as many as train where these are more."""
     max_steps: Annotated[Steps, Field(gt=0)] = 2_000_000
-    """Hard cap on the environment steps of one evaluation."""
-    max_seconds: Annotated[float, Field(gt=0)] = 600.0
-    """Hard cap on the seconds of one evaluation."""
+    """Hard cap on the environment steps of an evaluation; the further episodes that prove `solved`, and those
+    that confirm it, each have as many again, and so has each of several tasks."""
+    max_seconds: Seconds = 600.0
+    """The same in seconds: 90, 10min."""
     asynchronous: bool = False
     """Evaluate in another process while training goes on."""
 

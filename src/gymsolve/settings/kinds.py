@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticKnownError
 
+from gymsolve.settings.durations import parse_seconds
 from gymsolve.settings.schedules import Schedule, within
 
 _LARGEST = 2**63
@@ -19,6 +20,11 @@ def not_bool(value: Any) -> Any:
     if isinstance(value, int) and abs(value) >= _LARGEST:
         raise ValueError("this number is too large")
     return value
+
+
+def _seconds(value: Any) -> Any:
+    """A text such as `10min` as seconds; anything else as it is."""
+    return parse_seconds(value) if isinstance(value, str) else not_bool(value)
 
 
 def split_names(value: Any) -> Any:
@@ -63,7 +69,8 @@ Options = Annotated[dict[str, Any], AfterValidator(_finite)]
 Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
 Whole = Annotated[int, BeforeValidator(not_bool)]
 Positive = Annotated[Whole, Field(gt=0)]
-Seconds = Annotated[float, BeforeValidator(not_bool), Field(gt=0.0)]
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0.0)]
+"""A number of seconds, or a text such as `10min`."""
 Rate = Annotated[Schedule, within(0.0)]
 Share = Annotated[Schedule, within(0.0, 1.0)]
 Count = Annotated[Schedule, within(1.0)]

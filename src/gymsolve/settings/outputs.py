@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gymsolve.settings.kinds import Model, Positive
+from gymsolve.settings.kinds import Model, Positive, Seconds
 from gymsolve.settings.schedules import Steps
 
 
@@ -25,7 +25,7 @@ class VideoConfig(Model):
     """Leave an mp4 of the best and of the final policy when training has ended by itself."""
     episodes: Positive = 1
     """Episodes per video, at least; short ones are followed by others until it lasts five seconds."""
-    max_seconds: Annotated[float, Field(gt=0)] = 20.0
+    max_seconds: Seconds = 20.0
     """Length at which a video ends, even within an episode."""
     every: Annotated[Steps, Field(ge=0)] = 0
     """Environment steps between further videos, made from checkpoints by another process; 0 makes none."""

@@ -1,11 +1,13 @@
 """One sitting of a run: evaluate what is owed, train, evaluate the end, save, and write how it ended."""
 
+import math
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 from gymsolve.registry import VIDEOS, load
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import Status
+from gymsolve.text import took
 from gymsolve.training.checkpoint import save
 from gymsolve.training.evaluation.record import record_evaluations
 from gymsolve.training.evaluation.scheduler import EvalScheduler, make_scheduler
@@ -14,7 +16,7 @@ from gymsolve.training.loop import train_loop
 from gymsolve.training.observer import Observer
 from gymsolve.training.outcome import Outcome, make_outcome
 from gymsolve.training.profile.sampling import profiling
-from gymsolve.training.publish import store_alerts, write_record
+from gymsolve.training.publish import log_event, store_alerts, write_record
 from gymsolve.training.stop import Reason, StopSignal
 from gymsolve.training.stop_monitor import StopMonitor
 from gymsolve.training.trainer import Trainer
@@ -37,7 +39,7 @@ def execute(
     signalled = StopSignal()
     monitor = StopMonitor(signalled, run, trainer, observer)
     afterwards.callback(monitor.close)
-    scheduler = make_scheduler(trainer, cancelled=lambda: signalled.reason is not None)
+    scheduler = make_scheduler(trainer, cancelled=lambda: signalled.reason is not None or trainer.time_is_up)
     with (
         FailureHandler(trainer, run, scheduler, observer),  # which ends the scheduler's process, too
         signalled.listening(),
@@ -54,10 +56,12 @@ def execute(
         reason = train_loop(trainer, run, scheduler, observer, signalled)
         if reason in ("steps", "time"):
             _evaluate_last(trainer, run, scheduler, observer)
-            if trainer.counters.judging is not None and signalled.reason is not None:
-                reason = signalled.reason  # the last evaluation is missing, and a resume makes up for it
-        if trainer.saved_step != trainer.counters.env_steps or trainer.unsaved_verdict:
+            if trainer.counters.judging is not None:  # it is missing, and a resume makes up for it
+                reason = signalled.reason or "time"
+        if _is_unsaved(trainer):
             save(trainer, run, "end")
+        if reason == "time" and trainer.counters.judging is not None:
+            _note_missing_evaluation(trainer, run, observer)
         if trainer.averager.latest:
             # After the checkpoint: a resume sets this record aside and goes on as if there had been no end.
             write_record(trainer, run, observer)
@@ -66,7 +70,9 @@ def execute(
     if ended and trainer.config.video.enabled:
         leave_videos = load(VIDEOS["at the end"], "video")
         with trainer.clock.timing("video"):
-            leave_videos(run, trainer.config, observer, outcome.seconds)
+            limit = trainer.time_limit
+            left = math.inf if limit is None else limit.left
+            leave_videos(run, trainer.config, observer, outcome.seconds, left)
     return outcome
 
 
@@ -98,12 +104,32 @@ def _recorder(trainer: Trainer, run: Run) -> AbstractContextManager[Any]:
 
 
 def _evaluate_last(trainer: Trainer, run: Run, scheduler: EvalScheduler, observer: Observer) -> None:
-    """Evaluate the final policy, unless it is evaluated already."""
+    """Evaluate the final policy, unless it is evaluated already or an evaluation was cut off."""
+    counters = trainer.counters
     record_evaluations(trainer, run, observer, scheduler.drain(observer))
-    if trainer.counters.last_eval != trainer.counters.env_steps:
-        trainer.counters.eval_round += 1
+    if counters.last_eval != counters.env_steps and counters.judging is None:
+        counters.eval_round += 1
+        if trainer.time_is_up:
+            scheduler.announce(trainer)
+            return
         record_evaluations(trainer, run, observer, scheduler.submit(trainer, run, observer))
         record_evaluations(trainer, run, observer, scheduler.drain(observer))
+
+
+def _is_unsaved(trainer: Trainer) -> bool:
+    """Is there anything that the newest checkpoint does not know?"""
+    counters = trainer.counters
+    owed = counters.judging == counters.env_steps  # it may have been announced since
+    return trainer.saved_step != counters.env_steps or trainer.unsaved_verdict or owed
+
+
+def _note_missing_evaluation(trainer: Trainer, run: Run, observer: Observer) -> None:
+    step, limit = trainer.counters.judging, took(trainer.config.max_seconds or 0.0)
+    text = (
+        f"max_seconds ({limit}) left no time for the evaluation at step {step}, which decides neither solved "
+        f"nor best; make up for it with: gymsolve resume {run.id}"
+    )
+    log_event(run, observer, "note", trainer.counters.env_steps, text)
 
 
 def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:

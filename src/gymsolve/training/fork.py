@@ -8,6 +8,7 @@ random streams, episodes under way. A fork without changes and on the same seed 
 """
 
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ class Fork:
     """Of the runs that it is one of."""
 
 
-def branch_run(
+def branch_run(  # noqa: PLR0913 - the options of `gymsolve fork`
     ref: str,
     *,
     overrides: Overrides = (),
@@ -66,11 +67,13 @@ def branch_run(
     profile: bool = False,
     trust: bool = False,
     group: str | None = None,
+    began: float | None = None,
 ) -> Outcome:
     """Train a new run that begins in the state of `RUN[@CHECKPOINT]` and goes on with other settings.
 
     `RUN@0` begins at step 0 with the settings of the origin and nothing of its state; only then may
-    environment, algorithm and network differ.
+    environment, algorithm and network differ. `max_seconds` counts from the moment
+    `began`, by default from now.
     """
     name, which = split_ref(ref)
     origin, watcher = find_run(name, runs_dir), checked(observer)
@@ -79,7 +82,7 @@ def branch_run(
     given = {path: new for path, (_, new) in changes.items()}
     fork = Fork(origin, checkpoint, given, config.steps, "--set on fork", "fork", group)
     sinks = make_sinks(config.track)
-    begun = _forked(fork, watcher, command, trust=trust)
+    begun = _forked(fork, watcher, command, trust=trust, began=began)
     with begun as (trainer, run, notes, afterwards):
         with ExitStack() as cleanup, tracking(run, sinks, watcher, trainer.clock) as tracked:
             cleanup.callback(leave_report, run, trainer, watcher)
@@ -94,6 +97,7 @@ def fork_run(
     observer: Observer | None = None,
     command: Sequence[str] | None = None,
     trust: bool = False,
+    began: float | None = None,
 ) -> tuple[Run, Reason | None]:
     """Train a fork, as a run beside its origin, and say why it ended; None when it broke down.
 
@@ -101,7 +105,7 @@ def fork_run(
     fork goes on to the whole budget. An origin from elsewhere that names code of its own needs `trust`.
     """
     watcher = checked(observer)
-    with _forked(fork, watcher, command, trust=trust) as (trainer, run, notes, afterwards):
+    with _forked(fork, watcher, command, trust=trust, began=began) as (trainer, run, notes, afterwards):
         try:
             return run, execute(trainer, run, watcher, notes, afterwards).reason
         except (DivergenceError, EnvFaultError):
@@ -110,15 +114,17 @@ def fork_run(
 
 @contextmanager
 def _forked(
-    fork: Fork, watcher: Observer, command: Sequence[str] | None, *, trust: bool
+    fork: Fork, watcher: Observer, command: Sequence[str] | None, *, trust: bool, began: float | None
 ) -> Iterator[tuple[Trainer, Run, list[str], ExitStack]]:
     """A trainer in the state where the fork begins, its run, what to tell the user, and what ends it all."""
+    began = time.perf_counter() if began is None else began
     stored = fork.origin.config_json()
     config, changes = buildable_settings(fork.origin, fork.overrides, trust=trust)
     saved = None if fork.checkpoint is None else load_checkpoint(fork.origin, fork.checkpoint)
     with Watchdog(config.env), ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
         cleanup.callback(trainer.envs.close)
+        trainer.limit_time(began)
         if saved is None:
             require_same_pipeline(trainer)
             notes = notes_at_start(trainer, watcher)

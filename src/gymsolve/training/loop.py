@@ -29,6 +29,7 @@ from gymsolve.training.publish import log_event, write_record
 from gymsolve.training.records import next_multiple
 from gymsolve.training.stages import advance_stage, finish_stage
 from gymsolve.training.stop import Reason, StopSignal, stop_reason
+from gymsolve.training.time_limit import TimeIsUpError
 from gymsolve.training.trainer import Trainer
 
 
@@ -46,14 +47,17 @@ def train_loop(
 
         began = time.perf_counter()
         trainer.undo = trainer.rollback_point()
-        rollout = collect(trainer, observer)
+        try:
+            rollout = collect(trainer, observer)
+        except TimeIsUpError:
+            give_up_rollout(trainer, run, observer)
+            return "time"
         collected = time.perf_counter()
         for fault in rollout.faults:
             log_event(run, observer, "env_fault", counters.env_steps, fault)
         record_evaluations(trainer, run, observer, scheduler.finished())
-        if counters.solved and config.eval.stop_when_solved:
-            trainer.undo()  # nothing will be learned from this rollout: it counts nowhere
-            trainer.undo = None
+        if trainer.is_finally_solved:
+            forget_rollout(trainer)
             return "solved"
 
         require_finite_rollout(trainer, rollout)
@@ -73,25 +77,38 @@ def train_loop(
         save_due = trainer.taken >= counters.next_checkpoint
         if save_due:
             counters.next_checkpoint = next_multiple(trainer.taken, config.checkpoint_every)
-        evaluate_due = evaluation_due(trainer) or change is not None  # a stage is evaluated at its very end
-        if evaluate_due:
-            counters.eval_round += 1
-            plan_next(trainer)
-            scheduler.announce(trainer)
+        # A stage is evaluated at its very end.
+        evaluates = _begin_evaluation(trainer, run, scheduler, observer, stage_ended=change is not None)
         if change is not None:
             finish_stage(trainer, run, observer, change)
-        if evaluate_due:
+        if evaluates:
             record_evaluations(trainer, run, observer, scheduler.submit(trainer, run, observer))
         if save_due and trainer.saved_step != counters.env_steps:
             save(trainer, run, "cadence")
 
 
+def _begin_evaluation(
+    trainer: Trainer, run: Run, scheduler: EvalScheduler, observer: Observer, *, stage_ended: bool
+) -> bool:
+    """Is it time for an evaluation? Then checkpoints of this moment say so."""
+    if not (evaluation_due(trainer) or stage_ended):
+        return False
+    record_evaluations(trainer, run, observer, scheduler.make_way(trainer, observer))
+    if trainer.is_finally_solved:
+        return False
+    trainer.counters.eval_round += 1
+    plan_next(trainer)
+    scheduler.announce(trainer)
+    return True
+
+
 def collect(trainer: Trainer, observer: Observer) -> Rollout:
     """One rollout, with its rewards as extensions shape them."""
-    began = time.perf_counter()
+    began, limit = time.perf_counter(), trainer.time_limit
+    on_step = observer.rollout_step if limit is None else limit.watching(observer.rollout_step)
     trainer.learner.prepare(trainer.progress)
     try:
-        rollout = trainer.collector.collect(trainer.streams["policy"], observer.rollout_step)
+        rollout = trainer.collector.collect(trainer.streams["policy"], on_step)
     except EnvFaultError as error:
         raise_as(blame(trainer, error), error)
     trainer.clock.add("env", rollout.env_seconds)
@@ -103,6 +120,21 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
             for extension in trainer.extensions.values():
                 extension.shape(rollout, trainer.progress)
     return rollout
+
+
+def forget_rollout(trainer: Trainer) -> None:
+    """Nothing will be learned from the rollout under way: it counts nowhere."""
+    assert trainer.undo is not None
+    trainer.undo()
+    trainer.undo = None
+
+
+def give_up_rollout(trainer: Trainer, run: Run, observer: Observer) -> None:
+    """The time is up in the middle of a rollout."""
+    step, total = trainer.collector.begun, trainer.config.algo.num_steps
+    forget_rollout(trainer)
+    text = f"max_seconds is over in step {step} of {total} of a rollout: nothing is learned from it"
+    log_event(run, observer, "note", trainer.counters.env_steps, text)
 
 
 def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
@@ -137,10 +169,13 @@ def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:
     for extension in trainer.extensions.values():
         extension.commit(rollout)
     trainer.window.add(rollout.episodes)
+    trainer.window.lose(rollout.cut_episodes)
     trainer.counters.env_steps += rollout.env_steps
     trainer.counters.vec_steps += rollout.vec_steps
     trainer.counters.updates += 1
     trainer.counters.seconds += seconds
+    if trainer.time_limit is not None:
+        trainer.time_limit.ended_iteration()
     trainer.counters.faults += len(rollout.faults)
     trainer.counters.cut_episodes += rollout.cut_episodes
 

@@ -73,8 +73,6 @@ def nothing_to_do(trainer: Trainer) -> str | None:
         return "this run is solved already; to train on, add --set eval.stop_when_solved=false"
     if trainer.taken >= config.steps:
         return f"its budget of {config.steps} steps is spent; give a larger one with --steps"
-    if config.max_seconds is not None and counters.seconds >= config.max_seconds:
-        return f"its {config.max_seconds:g} seconds are spent; give more with --set max_seconds=…"
     return None
 
 

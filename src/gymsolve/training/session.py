@@ -45,20 +45,24 @@ def start_run(
     command: Sequence[str] | None = None,
     profile: bool = False,
     group: str | None = None,
+    began: float | None = None,
 ) -> Outcome:
     """Train a planned run to its end; `start_from` is RUN[@CHECKPOINT] whose weights it begins with.
 
-    Runs of one `group` differ in their seed alone.
+    Runs of one `group` differ in their seed alone. `max_seconds` counts from the moment `began`
+    (`time.perf_counter`), by default from now.
     With `profile`, it also writes into the run where the time went.
     """
+    called = time.perf_counter()
     plan, watcher = fix_recordings(plan, runs_dir), checked(observer)
     config = for_debugger(plan.config)
     sinks = make_sinks(config.track)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
-    began = time.perf_counter()
+    built_from = time.perf_counter()
     with Watchdog(config.env), ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(config)
-        trainer.clock.count_from(began)
+        trainer.clock.count_from(built_from)
+        trainer.limit_time(called if began is None else began)
         cleanup.callback(trainer.envs.close)
         require_same_pipeline(trainer)
         notes = notes_at_start(trainer, watcher)
@@ -94,7 +98,7 @@ def start_run(
         return outcome
 
 
-def resume_run(
+def resume_run(  # noqa: PLR0913 - the options of `gymsolve resume`
     ref: str,
     *,
     overrides: Overrides = (),
@@ -104,12 +108,14 @@ def resume_run(
     command: Sequence[str] | None = None,
     profile: bool = False,
     trust: bool = False,
+    began: float | None = None,
 ) -> Outcome:
     """Continue a run from a checkpoint (`RUN@last` unless said otherwise), in its own folder.
 
-    A run from elsewhere that names code of its own needs `trust` (`runs/trust.py`).
+    A run from elsewhere that names code of its own needs `trust` (`runs/trust.py`). `max_seconds` counts from
+    the moment `began`, by default from now.
     """
-    watcher = checked(observer)
+    called, watcher = time.perf_counter(), checked(observer)
     name, which = split_ref(ref)
     run = find_run(name, runs_dir)
     config, changes = buildable_settings(run, overrides, trust=trust)
@@ -117,10 +123,11 @@ def resume_run(
     sinks = make_sinks(config.track)
     saved = saved_state(run, which)
     ended = notes_on_bad_end(run, saved)
-    began = time.perf_counter()
+    built_from = time.perf_counter()
     with Watchdog(config.env), ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
-        trainer.clock.count_from(began)
+        trainer.clock.count_from(built_from)
+        trainer.limit_time(called if began is None else began)
         cleanup.callback(trainer.envs.close)
         notes = bring_back(trainer, saved, watcher, changes, fresh_optimizer=fresh_optimizer)
         notes += ended + other_arithmetic(trainer, run.read_events().rows)

@@ -125,14 +125,13 @@ def _handling(handler: Callable[[int, types.FrameType | None], None]) -> Iterato
 
 def stop_reason(trainer: "Trainer", run: Run, signalled: StopSignal) -> Reason | None:
     """The first condition that is met, or None to go on."""
-    counters, config = trainer.counters, trainer.config
-    if counters.solved and config.eval.stop_when_solved:
+    if trainer.is_finally_solved:
         return "solved"
     if signalled.reason is not None:
         return signalled.reason
-    if trainer.taken >= config.steps or (trainer.until is not None and counters.env_steps >= trainer.until):
+    if trainer.budget_is_spent:
         return "steps"
-    if config.max_seconds is not None and counters.seconds >= config.max_seconds:
+    if trainer.time_limit is not None and not trainer.time_limit.begins_iteration():
         return "time"
     if run.stop_requested():
         signalled.request("stop file")

@@ -156,14 +156,13 @@ class StopMonitor:
             self._give_up(signalled.at_once)
 
     def _overdue(self, now: float, still: float) -> EndAtOnceError | None:
-        config, counters, reason = self._trainer.config, self._trainer.counters, self._signalled.reason
-        grace, begun = config.grace_seconds, self._trainer.collector.begun
+        reason = self._signalled.reason
+        grace, begun = self._trainer.config.grace_seconds, self._trainer.collector.begun
         where = f" in step {begun} of a rollout" if begun else ""
         if reason is not None and min(still, now - self._signalled.asked_at) >= grace:
             text = f"{reason}: nothing has moved for {grace:g} s{where}, so the end was not waited for"
             return EndAtOnceError(EXIT_CODES[reason], text)
-        limit = config.max_seconds
-        if begun and limit is not None and still >= grace and counters.seconds + still >= limit:
+        if begun and still >= grace and self._trainer.time_is_up:
             text = f"time: max_seconds is over, and nothing has moved for {still:.0f} s{where}"
             return EndAtOnceError(1, text)
         return None

@@ -25,6 +25,7 @@ from gymsolve.training.counters import Counters
 from gymsolve.training.engines.contract import Engine
 from gymsolve.training.health.probe import Probe
 from gymsolve.training.records import Averager, Clock
+from gymsolve.training.time_limit import TimeLimit
 
 FORMAT = 2
 """Format of the trainer's files in a checkpoint: `format` in trainer.json; 1 where that is missing."""
@@ -60,6 +61,8 @@ class Trainer:
     """An evaluation has ended since the newest checkpoint was written."""
     until: int | None = None
     """Step at which this sitting ends, although the budget and the schedules go on."""
+    time_limit: TimeLimit | None = None
+    """The time limit of this command (`max_seconds`), if it has one."""
     undo: Callable[[], None] | None = None
     """Puts weights and statistics back to before the iteration under way; None between iterations."""
 
@@ -116,8 +119,27 @@ class Trainer:
         return counters.vec_steps if self.config.budget_in == "vec_steps" else counters.env_steps
 
     @property
+    def is_finally_solved(self) -> bool:
+        """It is solved, and training is to end with that."""
+        return self.counters.solved and self.config.eval.stop_when_solved
+
+    @property
+    def budget_is_spent(self) -> bool:
+        ends_here = self.until is not None and self.counters.env_steps >= self.until
+        return ends_here or self.taken >= self.config.steps
+
+    @property
     def progress(self) -> Progress:
         return Progress(self.taken, self.config.steps)
+
+    @property
+    def time_is_up(self) -> bool:
+        return self.time_limit is not None and self.time_limit.is_over
+
+    def limit_time(self, began: float) -> None:
+        """The command began at this moment; its settings may limit its time."""
+        if self.config.max_seconds is not None:
+            self.time_limit = TimeLimit(self.config.max_seconds, began)
 
     def position(self) -> dict[str, Any]:
         """Where the run is, as every record says it."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gymsolve.answers import Answer
+from gymsolve.answers import Answer, left_out
 from gymsolve.errors import UsageError
 from gymsolve.runs import RunSummary, select_runs
 from gymsolve.runs.files import replace_text
@@ -31,6 +31,8 @@ class ComparedRun(Answer, RunSummary):
     """Highest share of successes, where that decides."""
     training_reward: float | None
     """Mean return of its last training episodes."""
+    training_note: str | None = left_out()
+    """Where that is another quantity than those of evaluations: per point, or of what faults left."""
     threshold: float | None
     success_needed: float | None
     """Share of successes that counts as solved, where that decides (`solved_by`) and not the return."""

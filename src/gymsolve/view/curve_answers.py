@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gymsolve.answers import Answer
+from gymsolve.answers import Answer, left_out
 from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.metrics.catalog import by_priority
+from gymsolve.metrics.training_returns import CUT_SHARE, note
 from gymsolve.runs import find_run, split_ref
+from gymsolve.view.run_view import RunView
 from gymsolve.view.runs import RunsDir
 from gymsolve.view.thinning import samples
 
@@ -31,6 +33,8 @@ class Series(Answer):
     points: list[tuple[int, float]]
     total: int
     """The number of recorded values; `points` are some of them, with the extremes."""
+    note: str | None = left_out()
+    """How training's mean return differs in kind from that of evaluations: per point, or of those left."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +54,19 @@ def read_curves(
     runs_dir: RunsDir = None,
 ) -> Curves:
     """Metrics by name or pattern (`train/*`) `between` two steps, each thinned to `points`."""
-    read = {}
+    read, notes = {}, {}
     for ref in refs:
-        run = find_run(split_ref(ref)[0], runs_dir)
-        read[run.id] = _by_name(run.read_metrics().rows, *between)
+        view = RunView(find_run(split_ref(ref)[0], runs_dir))
+        recorded = read[view.run.id] = _by_name(view.run.read_metrics().rows, *between)
+        _, cut_share = recorded.get(CUT_SHARE, [(0, None)])[-1]
+        notes[view.run.id] = note(view.training_unit, cut_share)
     recorded_names = by_priority({name for series in read.values() for name in series})
     chosen = _choose(names, recorded_names)
     series = [
-        Series(run, name, _thin(recorded[name], points), len(recorded[name]))
+        Series(
+            *(run, name, _thin(recorded[name], points), len(recorded[name])),
+            notes[run] if name == "rollout/ep_rew_mean" else None,
+        )
         for run, recorded in read.items()
         for name in chosen
         if name in recorded

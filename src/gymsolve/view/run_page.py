@@ -50,6 +50,7 @@ def look_over(run: Run) -> dict[str, Any]:
         "host": str(view.info["host"]),
         "best_reward": view.best_reward,
         "threshold": view.threshold,
+        "training_unit": view.training_unit,
         "solved": view.summary.is_solved,
         "command": view.info.get("command", []),
         "versions": view.info.get("versions", {}),

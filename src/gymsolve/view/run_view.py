@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gymsolve import recipes
 from gymsolve.metrics.time_accounting import Spending, spent_in_all
+from gymsolve.metrics.training_returns import training_unit
 from gymsolve.runs.checkpoints import survey_checkpoints
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.logbook import LogEntry, entries_about
@@ -51,6 +52,12 @@ class RunView:
     def stored(self) -> Row:
         """`config.json`: the settings (`config`), and the layer that decided each (`provenance`)."""
         return self.run.config_json()
+
+    @cached_property
+    def training_unit(self) -> str:
+        """`per point` or `per life` where training episodes are such parts of games; else empty."""
+        env = self.stored["config"].get("env")
+        return training_unit(env) if isinstance(env, dict) else ""
 
     @cached_property
     def metrics(self) -> Records:

@@ -3,7 +3,7 @@
 import math
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,7 @@ SORTS: tuple[Sort, ...] = ("created", "name", "status", "progress", "best", "ste
 _POINTS = 40
 """Records that a small curve is drawn from."""
 _GLANCE = 0.05
-_CURVE = ("rollout/ep_rew_mean", "eval/mean_reward")
+_CURVE = {"rollout/ep_rew_mean": "training episodes", "eval/mean_reward": "evaluations"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,10 @@ class RunRow(Answer, RunSummary):
     best_reward: float | None
     threshold: float | None
     curve: list[tuple[int, float]]
-    """Environment steps and mean return of training episodes (evaluations where there are none), sampled."""
+    """Environment steps and mean return of training episodes, sampled; of evaluations where there are none,
+    or where training episodes are parts of games, whose return no threshold is about."""
+    curve_of: str
+    """`training episodes` or `evaluations`; empty where there is no curve."""
     alerts: list[dict[str, str]]
     """Alerts that are active, or were when it ended: id, severity, title; the gravest first."""
     host: str
@@ -148,16 +151,19 @@ class RunsTable:
         view = RunView(run)
         try:
             threshold, host, alerts = view.threshold, str(view.info["host"]), view.alert_causes
+            names = [*_CURVE][1:] if view.training_unit else [*_CURVE]
             rows = sample_records(run.path / "metrics.jsonl", _POINTS, is_metrics)
         except GymsolveError:  # a damaged run is a row too; its summary says what is wrong
-            threshold, host, rows, alerts = None, "", [], []
+            threshold, host, rows, alerts, names = None, "", [], [], []
+        name, curve = _curve(rows, names)
         return RunRow(
             **vars(summary),
             progress=_newest_progress(rows) or _progress(summary),
             solved=summary.is_solved,
             best_reward=self._best_reward(run),
             threshold=threshold,
-            curve=_curve(rows),
+            curve=curve,
+            curve_of=_CURVE.get(name, ""),
             alerts=alerts,
             host=host,
         )
@@ -169,13 +175,14 @@ def _newest_progress(rows: list[dict[str, Any]]) -> float | None:
     return min(1.0, float(shares[-1])) if shares else None
 
 
-def _curve(rows: list[dict[str, Any]]) -> list[tuple[int, float]]:
-    for name in _CURVE:
+def _curve(rows: list[dict[str, Any]], names: Sequence[str]) -> tuple[str, list[tuple[int, float]]]:
+    """The first of these metrics that has a curve, and the curve."""
+    for name in names:
         points = {row["env_steps"]: float(row[name]) for row in rows if row.get(name) is not None}
         finite = sorted((step, value) for step, value in points.items() if math.isfinite(value))
         if len(finite) > 1:
-            return finite
-    return []
+            return name, finite
+    return "", []
 
 
 def _progress(summary: RunSummary) -> float | None:

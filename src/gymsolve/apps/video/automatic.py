@@ -9,6 +9,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +36,8 @@ _LEAST_SECONDS = 5.0
 _PATIENCE = 5.0, 30.0
 """Seconds of real time for one video, for environments that take long to draw: a quarter of the time that
 training took, but at least the first and at most the second number. A video that is cut says so."""
+_NO_USE = 1.0
+"""Less time than this is not enough to open the environment and film it."""
 _SILENCE = 2.0
 """The user gets a message if filming takes more seconds."""
 
@@ -43,11 +46,20 @@ class _CancelledError(Exception):
     """Somebody asked to stop during a recording; nothing is left of it."""
 
 
-def leave_videos(run: Run, config: TrainConfig, observer: Observer, trained: float) -> None:
-    """Film the best and the final policy after `trained` seconds, if the environment can be drawn."""
+def leave_videos(
+    run: Run, config: TrainConfig, observer: Observer, trained: float, left: float = math.inf
+) -> None:
+    """Film the best and the final policy after `trained` seconds, if the environment can be drawn.
+
+    A time limit leaves `left` seconds for both.
+    """
     if not config.video.enabled:
         return
-    asked = StopSignal()
+    if left < _NO_USE:
+        _note(run, observer, "max_seconds left no time for videos; make one with: gymsolve record @last")
+        return
+    asked, order = StopSignal(), usual_order(config, trained)
+    order = replace(order, patience=min(order.patience, left / 2))
 
     def check(moment: Moment) -> None:
         if asked.reason is not None:
@@ -56,9 +68,9 @@ def leave_videos(run: Run, config: TrainConfig, observer: Observer, trained: flo
     try:
         with asked.listening(), Watchdog(config.env):
             try:
-                _film_both(run, config, observer, check, usual_order(config, trained))
+                _film_both(run, config, observer, check, order)
             except EnvLostError:  # its process was killed: another one may live
-                _film_both(run, config, observer, check, usual_order(config, trained))
+                _film_both(run, config, observer, check, order)
     except _CancelledError:
         _note(run, observer, "the videos were left out, as asked; make them with: gymsolve record")
     except GymsolveError as error:

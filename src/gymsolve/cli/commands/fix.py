@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Trust, trusts
+from gymsolve.cli.options import Json, Quiet, RunRef, RunsDir, Trust, seconds_of, trusts
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, say
 from gymsolve.doctor.fix import SEEDS, FixPlan, plan_fix
 from gymsolve.errors import UsageError
@@ -43,7 +43,7 @@ def fix(
         ),
     ] = SEEDS,
     max_seconds: Annotated[
-        float | None, Option("--max-seconds", min=1, help="Longest training of each trial.")
+        str | None, Option("--max-seconds", metavar="TIME", help="Time limit of each trial: 90, 10min, 2h.")
     ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Say what would be tried, train nothing.")] = False,
     at_once: Annotated[int | None, Option("--at-once", min=1, hidden=True)] = None,
@@ -53,7 +53,8 @@ def fix(
     json: Json = False,
 ) -> int:
     """Try the remedy of an alert: train with and without it from the last healthy checkpoint, and compare."""
-    plan = plan_fix(run, alert, steps=_amount(steps), seeds=seeds, max_seconds=max_seconds, runs_dir=runs_dir)
+    limit = seconds_of(max_seconds, least=1.0)
+    plan = plan_fix(run, alert, steps=_amount(steps), seeds=seeds, max_seconds=limit, runs_dir=runs_dir)
     if plan.obstacle is not None or dry_run:
         if json:
             print_json(plan.answer().to_json())

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from gymsolve.cli.options import Json, PolicyRef, RunsDir, Stochastic, Trust, trusts
+from gymsolve.cli.options import Json, PolicyRef, RunsDir, Stochastic, Trust, seconds_of, trusts
 from gymsolve.cli.printing.output import print_json, print_pairs, say
 from gymsolve.errors import UsageError
 from gymsolve.text import count, duration, number
@@ -22,11 +22,11 @@ Publish = Annotated[
 ]
 Size = Annotated[str | None, Option("--size", metavar="WxH", help="Fit the picture into this many pixels.")]
 MaxSeconds = Annotated[
-    float | None,
+    str | None,
     Option(
         "--max-seconds",
-        min=0.1,
-        help="Longest video, in seconds: 120 by default; 6 for each clip of a progression.",
+        metavar="TIME",
+        help="Longest video, such as 30 or 2min: 120 seconds by default; 6 for each clip of a progression.",
     ),
 ]
 Data = Annotated[
@@ -78,7 +78,7 @@ def record(
         publish=publish,
         data=data,
         task=task,
-        max_seconds=max_seconds,
+        max_seconds=seconds_of(max_seconds, least=0.1),
     )
     on_clip = _ignore_clip if json else _print_clip
     facts = record_run(run, request, out=out, runs_dir=runs_dir, on_clip=on_clip, trust=trust)

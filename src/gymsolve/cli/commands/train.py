@@ -23,6 +23,14 @@ Steps = Annotated[
     str | None,
     Option("--steps", metavar="N", help="Budget of the whole run in environment steps: 200k, 1e6."),
 ]
+MaxSeconds = Annotated[
+    str | None,
+    Option(
+        "--max-seconds",
+        metavar="TIME",
+        help="End after this time, the last evaluation included: 90, 10min, 2h. Several seeds have it each.",
+    ),
+]
 Profile = Annotated[
     bool, Option("--profile", help="Write a flame graph and the time of each phase into the run's profile/.")
 ]
@@ -63,6 +71,7 @@ def train(
     seeds: Seeds = None,
     at_once: Annotated[int | None, Option("--at-once", min=1, hidden=True)] = None,
     steps: Steps = None,
+    max_seconds: MaxSeconds = None,
     start_from: Annotated[
         str | None,
         Option("--from", metavar="RUN[@CHECKPOINT]", help="Begin with the weights of another run."),
@@ -84,6 +93,7 @@ def train(
         seeds=seeds,
         at_once=at_once,
         steps=steps,
+        max_seconds=max_seconds,
         start_from=start_from,
         track=track,
         profile=profile,
@@ -114,6 +124,7 @@ def resume(
     ],
     set_: Set = None,
     steps: Steps = None,
+    max_seconds: MaxSeconds = None,
     fresh_optimizer: Annotated[
         bool, Option("--fresh-optimizer", help="Start with a fresh optimizer state.")
     ] = False,
@@ -131,6 +142,7 @@ def resume(
         run,
         tuple(set_ or ()),
         steps=steps,
+        max_seconds=max_seconds,
         track=track,
         profile=profile,
         fresh_optimizer=fresh_optimizer,
@@ -154,6 +166,7 @@ def fork(
     set_: Set = None,
     seed: Annotated[int | None, Option("--seed", help="Another seed from the checkpoint on.")] = None,
     steps: Steps = None,
+    max_seconds: MaxSeconds = None,
     track: Track = None,
     profile: Profile = False,
     detach: Detach = False,
@@ -171,6 +184,7 @@ def fork(
         tuple(set_ or ()),
         seed=seed,
         steps=steps,
+        max_seconds=max_seconds,
         track=track,
         profile=profile,
         trust=trust,
@@ -203,7 +217,7 @@ def _agreed_plan(request: RunRequest, *, show: bool, confirm: bool, json: bool) 
     with show_progress(f"looking at {env} with random actions", "steps", quiet=not show and not json) as tell:
         plan = plan_run(env, changes, tell)
     if show or confirm:
-        print_plan(plan, request.start_from, error_stream=json)
+        print_plan(plan, request.start_from, request.seeds, error_stream=json)
     if confirm and not _agreed():
         say("Not started; nothing was written.", stream=sys.stderr)
         return None

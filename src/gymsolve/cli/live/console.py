@@ -17,6 +17,7 @@ from gymsolve.cli.live.view import View, evaluating_line, evaluation_line, progr
 from gymsolve.cli.printing.alerts import alert_line
 from gymsolve.cli.printing.only_json import answer_stream
 from gymsolve.metrics.catalog import max_entropy
+from gymsolve.metrics.training_returns import training_unit
 from gymsolve.runs.files import to_json
 from gymsolve.runs.run import Run
 from gymsolve.runs.videos import cut_note
@@ -113,7 +114,9 @@ class Watcher:
             num_envs=trainer.envs.num_envs,
             stages=trainer.config.curriculum.names,
             counters=trainer.counters,
+            time_limit=trainer.time_limit,
             best=trainer.counters.best_return,
+            training_unit=training_unit(trainer.config.env.model_dump(mode="json")),
             max_entropy=max_entropy(trainer.envs.spec),
             history=trainer.alerts.history,
             # Alerts of an earlier sitting were shown then; the table goes on marking them.

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gymsolve.cli.command_start import command_began
 from gymsolve.cli.crash_report import settings_known
 from gymsolve.cli.live.collector import collector_on
 from gymsolve.cli.live.console import PlainScreen, Watcher, choose_screen, ended_at_once, interruption
@@ -34,7 +35,7 @@ Changes = dict[str, Any]
 def train_plan(plan: Plan, request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
     """Train a new run; returns the exit code, as all functions here do."""
     begin = partial(start_run, plan, start_from=request.start_from, group=group_of_starter())
-    work = partial(begin, runs_dir=runs_dir, profile=request.profile)
+    work = partial(begin, runs_dir=runs_dir, profile=request.profile, began=command_began())
     with settings_known(plan.config):
         return _watch(work, runs_dir, profile=request.profile, quiet=quiet, json=json)
 
@@ -47,7 +48,7 @@ def continue_run(
     if request.verb == "resume":
         begin = partial(resume_run, fresh_optimizer=request.fresh_optimizer)
     options = {"runs_dir": runs_dir, "profile": request.profile, "trust": request.trust}
-    work = partial(begin, request.env_or_ref, overrides=changes, **options)
+    work = partial(begin, request.env_or_ref, overrides=changes, began=command_began(), **options)
     return _watch(work, runs_dir, profile=request.profile, quiet=quiet, json=json)
 
 
@@ -60,7 +61,8 @@ def train_trial(request: RunRequest, changes: Changes, runs_dir: Path | None) ->
     fork = Fork(origin, checkpoint, changes, request.until, request.trial, group=group_of_starter())
     with raising():
         watcher, command = Watcher(PlainScreen(None), _begin), ["gymsolve", *sys.argv[1:]]
-        _, reason = fork_run(fork, observer=watcher, command=command, trust=request.trust)
+        began, trust = command_began(), request.trust
+        _, reason = fork_run(fork, observer=watcher, command=command, trust=trust, began=began)
     return 0 if reason is None else EXIT_CODES.get(reason, 0)
 
 

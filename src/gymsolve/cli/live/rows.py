@@ -12,6 +12,7 @@ from gymsolve.cli.printing.tables import Line
 from gymsolve.doctor.history import Series
 from gymsolve.metrics.action_shares import PREFIX, group_names, label_choices
 from gymsolve.metrics.catalog import Metric, by_priority, find_metric
+from gymsolve.metrics.training_returns import CUT_SHARE, selection
 from gymsolve.text import count, duration, number, score, short, sparkline
 
 SEVERITY_STYLES = {"error": "bold red", "warn": "bold yellow", "info": "bold cyan"}
@@ -100,7 +101,7 @@ def metric_row(view: View, name: str, layout: Layout, now: float, *, first: bool
     line: Line = []
     if layout.prefix:
         line.append((f"{group_of(name) if first else '':<{layout.prefix}}", "dim"))
-    tail = f"{MARKS[severity]} {name.partition('/')[2] or name}"
+    tail = f"{MARKS[severity]} {name.partition('/')[2] or name}{_qualified(view, name)}"
     line.append((f"{tail[: layout.name]:<{layout.name}}", style))
     if name == "time/elapsed":
         return [*line, (f"{duration(view.elapsed(now)):>{_VALUE}}", "bold blue")]
@@ -118,6 +119,15 @@ def metric_row(view: View, name: str, layout: Layout, now: float, *, first: bool
     if layout.meaning:
         line.append((f"  {metric.meaning}", "dim"))
     return line
+
+
+def _qualified(view: View, name: str) -> str:
+    """Says beside the mean return of training that it is another quantity than that of an evaluation."""
+    if name != _RETURNS[0]:
+        return ""
+    if selection(share := view.history.last(CUT_SHARE)):
+        return f", {share:.0%} cut"
+    return view.training_unit.replace("per ", "/")
 
 
 def _histogram_cells(view: View, name: str, layout: Layout) -> Line:

@@ -7,6 +7,7 @@ from typing import Any, TextIO
 
 from gymsolve.cli.live.screen import terminal_size
 from gymsolve.jobs.queue import Event, TaskBegun, TaskEnded, TaskFailed, Tick
+from gymsolve.metrics.training_returns import CUT_SHARE, remark, training_unit
 from gymsolve.runs.groups import Group
 from gymsolve.runs.records import lines_from, parse_record
 from gymsolve.runs.run import Run
@@ -30,6 +31,9 @@ class _Row:
     evaluation: float | None = None
     best: float | None = None
     training: float | None = None
+    cut_share: float | None = None
+    unit: str = ""
+    """`per point` where training episodes are parts of games."""
 
     def read_new(self) -> None:
         """Read the records since the last call; a line that is still being written comes later."""
@@ -43,7 +47,8 @@ class _Row:
     def _take(self, record: dict[str, Any]) -> None:
         self.env_steps = int(record.get("env_steps") or self.env_steps)
         self.vec_steps = int(record.get("vec_steps") or self.vec_steps)
-        self.training = record.get("rollout/ep_rew_mean") or self.training
+        if (training := record.get("rollout/ep_rew_mean")) is not None:
+            self.training, self.cut_share = training, record.get(CUT_SHARE)
         reward = record.get("eval/mean_reward")
         if reward is not None:
             self.evaluation = reward
@@ -58,7 +63,7 @@ class _Row:
             taken, unit = self.vec_steps, "vector steps"
         text += f" {count(taken):>11} of {count(budget)} {unit}"
         text += f"  evaluated {number(self.evaluation):>7}  best {number(self.best):>7}"
-        return text + f"  training {number(self.training):>7}"
+        return text + f"  training {number(self.training):>7}{remark(self.unit, self.cut_share)}"
 
 
 class SeedsView:
@@ -100,6 +105,7 @@ class SeedsView:
     def _show_begin(self, seed: int, run: Run) -> None:
         self.has_begun = True
         self._rows[seed].run, self._rows[seed].status = run, "training"
+        self._rows[seed].unit = training_unit(run.config_json()["config"]["env"])
         if not self._live:
             self._say(f"seed {seed} begins: {run.path}")
 

@@ -57,8 +57,7 @@ def _bar(view: View, now: float, width: int) -> Line:
         text = f"  {view.ended} after {count(view.steps_now)} of {count(view.budget)} steps"
         length = max(5, min(40, width - len(text)))
         return [*_strip(1.0 if view.ended == "solved" else view.fraction, length), (text, "")]
-    remaining = view.remaining(now)
-    left = "" if remaining is None else f"{duration(remaining)} left"
+    left = view.left(now)
     unit = "vector steps" if view.budget_in == "vec_steps" else "steps"
     text = f"  {view.fraction:4.0%}  {count(view.taken_now)} / {count(view.budget)} {unit}  "
     length = max(5, min(40, width - len(text) - len(left)))  # the numbers matter more than the bar

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from gymsolve.doctor.history import History
 from gymsolve.metrics.tasks import task_verdicts
+from gymsolve.metrics.training_returns import CUT_SHARE, remark
 from gymsolve.text import count, duration, number, plural, score
 
 if TYPE_CHECKING:
     from gymsolve.training.counters import Counters
+    from gymsolve.training.time_limit import TimeLimit
 
 
 @dataclass
@@ -24,12 +26,16 @@ class View:
     """The trainer's own; only read."""
     budget_in: str = "env_steps"
     """The unit of the budget."""
+    time_limit: "TimeLimit | None" = None
+    """The time limit of the command, if it has one."""
     best: float | None = None
     """Mean return of the best evaluation."""
     success_threshold: float | None = None
     """Share of successes that counts as solved, where it decides instead of the return."""
     stages: tuple[str, ...] = ()
     """The stages of a curriculum, in order."""
+    training_unit: str = ""
+    """`per point` where training episodes are parts of games; empty where evaluations play the same."""
     max_entropy: float | None = None
     """Entropy of the uniform policy; None where there is no largest entropy."""
     history: History = field(default_factory=History)
@@ -97,6 +103,13 @@ class View:
             return None
         return max(0, self.budget - self.taken_now) * (now - self.began) / done
 
+    def left(self, now: float) -> str:
+        """The time to the end in words: of the budget, or of the time limit where that comes first."""
+        remaining, limit = self.remaining(now), self.time_limit
+        if limit is not None and (remaining is None or limit.left < remaining + limit.kept):
+            return f"{duration(max(0.0, limit.left))} left of {duration(limit.seconds)}"
+        return "" if remaining is None else f"{duration(remaining)} left"
+
 
 def progress_line(view: View, now: float) -> str:
     """The progress of the run, on one line."""
@@ -104,15 +117,14 @@ def progress_line(view: View, now: float) -> str:
     parts = [f"{count(view.steps_now):>10} steps  {view.fraction:>4.0%}"]
     stage = view.stages[int(last("curriculum/stage") or 1) - 1] if view.stages else ""
     if (mean := last(f"task_return/{stage}" if stage else "rollout/ep_rew_mean")) is not None:
-        parts.append(f"return {number(mean)}{f' in {stage}' if stage else ''}")
+        where = f" in {stage}" if stage else ""
+        parts.append(f"return {number(mean)}{where}{remark(view.training_unit, last(CUT_SHARE))}")
     parts.append(f"fps {count(last('time/fps') or 0)}")
     for name, label in (("train/loss", "loss"), ("train/approx_kl", "kl"), ("train/entropy", "entropy")):
         if (value := last(name)) is not None:
             parts.append(f"{label} {number(value)}")
-    remaining = view.remaining(now)
-    if remaining is not None:
-        parts.append(f"{duration(remaining)} left")
-    return "  ".join(parts)
+    parts.append(view.left(now))
+    return "  ".join(filter(None, parts))
 
 
 def evaluating_line(view: View, now: float) -> str:
@@ -120,7 +132,8 @@ def evaluating_line(view: View, now: float) -> str:
     done, total = view.evaluation or (0, 0)
     where = f"{count(view.steps_now):>10} steps  evaluating: {count(done)} of {count(total)} episodes"
     each = plural(view.evaluation_steps, "step")
-    return f"{where}, {each} in each copy, {duration(now - view.evaluation_began)}"
+    line = f"{where}, {each} in each copy, {duration(now - view.evaluation_began)}"
+    return line if view.time_limit is None else f"{line}, {view.left(now)}"
 
 
 def evaluation_line(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gymsolve.cli.printing.output import say
 from gymsolve.recipes import flatten, validate
 from gymsolve.recipes.files import is_bundled
-from gymsolve.text import UNITS, count, plural, setting
+from gymsolve.text import UNITS, count, plural, setting, took
 
 if TYPE_CHECKING:
     from gymsolve.settings.config import TrainConfig
@@ -22,19 +22,21 @@ _NORMALISED = {
 }
 
 
-def print_plan(plan: "Plan", start_from: str | None, *, error_stream: bool = False) -> None:
+def print_plan(
+    plan: "Plan", start_from: str | None, seeds: int | None = None, *, error_stream: bool = False
+) -> None:
     """The settings in words, then those that differ from the defaults."""
-    say("\n".join(plan_lines(plan, start_from)), stream=sys.stderr if error_stream else sys.stdout)
+    say("\n".join(plan_lines(plan, start_from, seeds)), stream=sys.stderr if error_stream else sys.stdout)
 
 
-def plan_lines(plan: "Plan", start_from: str | None = None) -> list[str]:
+def plan_lines(plan: "Plan", start_from: str | None = None, seeds: int | None = None) -> list[str]:
     """The summary as text."""
     config, resolved = plan.config, plan.resolved
     lines = [resolved.name + (f"  {config.description}" if config.description else "")]
     if resolved.own_file is not None:
         instead = ", instead of the bundled one" if is_bundled(resolved.name) else ""
         lines.append(f"  {'recipe':<12} {resolved.own_file}{instead}")
-    lines += [f"  {name:<12} {text}" for name, text in _summary(config, plan.threshold)]
+    lines += [f"  {name:<12} {text}" for name, text in _summary(config, plan.threshold, seeds)]
     if start_from is not None:
         lines.append(f"  {'weights':<12} of {start_from}")
     if plan.reasons:
@@ -74,7 +76,7 @@ def settings_rows(
     ]
 
 
-def _summary(config: "TrainConfig", threshold: float | None) -> list[tuple[str, str]]:
+def _summary(config: "TrainConfig", threshold: float | None, seeds: int | None) -> list[tuple[str, str]]:
     played = plural(config.eval.episodes, "episode")
     if config.eval.steps is not None:
         played = f"episodes of {count(config.eval.steps)} steps together"
@@ -97,9 +99,19 @@ def _summary(config: "TrainConfig", threshold: float | None) -> list[tuple[str, 
         ("network", _network(config)),
         *_extensions(config),
         ("budget", f"{count(config.steps)} {unit}"),
+        *_time_limit(config, seeds),
         ("evaluation", f"{often} {count(config.eval_every)} {unit}, {played}; {goal}"),
         ("seed", str(config.seed)),
     ]
+
+
+def _time_limit(config: "TrainConfig", seeds: int | None) -> list[tuple[str, str]]:
+    if config.max_seconds is None:
+        return []
+    whose = "from the start of this command" if seeds is None else f"for each of the {seeds} seeds"
+    after = "the last evaluation, the report and the videos"
+    whole = f"{took(config.max_seconds)} {whose}; training ends in time for {after}"
+    return [("time limit", whole)]
 
 
 def _environment(config: "TrainConfig") -> str:

@@ -13,6 +13,7 @@ from gymsolve.cli.printing.tables import can_say, fold
 from gymsolve.doctor.history import History
 from gymsolve.metrics.tasks import task_verdicts
 from gymsolve.metrics.time_accounting import NAMES, spent_in_all
+from gymsolve.metrics.training_returns import CUT_SHARE, selection, training_unit
 from gymsolve.recipes import validate
 from gymsolve.runs.videos import cut_note, find_best_video
 from gymsolve.text import count, number, plural, score, setting, size, took
@@ -119,7 +120,10 @@ def _training(outcome: "Outcome") -> list[str]:
     last = next((row for row in reversed(rows) if math.isfinite(row.get(_RETURN, math.nan))), None)
     if last is None:
         return []
-    line = f"training's own mean {number(last[_RETURN])} {_behind(outcome, last)}"
+    unit = training_unit(outcome.run.config_json()["config"]["env"])
+    line = f"training's own mean {number(last[_RETURN])}{f' {unit}' if unit else ''} {_behind(outcome, last)}"
+    line += f" ({left})" if (left := selection(last.get(CUT_SHARE))) else ""
+    line += "; evaluations play whole games" if unit else ""
     paid = last.get("rollout/ep_shaped_rew_mean")
     return [line if paid is None else f"{line}, for which wrappers paid the agent {number(paid)}"]
 

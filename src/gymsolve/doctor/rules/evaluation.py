@@ -53,6 +53,8 @@ def _gap(history: History, context: Context, active: bool) -> Evidence | None:
 
 
 def _shortfall(history: History, context: Context, index: int, active: bool) -> _Shortfall | None:
+    if not context.compares_returns:
+        return None
     judged, trained = history.series[_EVAL], history.series[_RETURN]
     step, reward = judged.steps[index], judged.values[index]
     then, goal = trained.index_at(step), context.threshold

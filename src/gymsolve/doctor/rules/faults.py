@@ -24,7 +24,8 @@ def _counts_them(context: Context) -> bool:
 def _cut(history: History, context: Context, active: bool) -> Evidence | None:
     deaths, cut = history.last("rollout/faults") or 0.0, history.last("rollout/cut_episodes") or 0.0
     begun = cut + (history.last("rollout/episodes") or 0.0)
-    if deaths < _FEW or cut <= (0.5 if active else 1.0) * _MANY * begun:
+    lately = history.last("rollout/cut_share") or 0.0
+    if deaths < _FEW or max(cut / max(1.0, begun), lately) <= (0.5 if active else 1.0) * _MANY:
         return None
     return Evidence("rollout/faults", deaths, 0.0, ">", f"which cut {cut:,.0f} of {begun:,.0f} episodes")
 
@@ -48,7 +49,7 @@ FAULTS = (
         needs=("rollout/episodes",),
         check=_cut,
         cause="native code of the environment crashes or hangs, or the system ends its processes for lack of "
-        "memory; the episodes that are left are a selection",
+        "memory; the episodes that are left are a selection, so training's mean return is not the policy's",
         instead="find out why they die before anything else: `gymsolve check` steps the environment alone, "
         "env.backend=sync in one process; where memory is short, take fewer env.num_envs",
         effect=Effect("rollout/faults", "stays where it is"),

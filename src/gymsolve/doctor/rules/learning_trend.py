@@ -26,6 +26,7 @@ def is_reached(history: History, context: Context) -> bool:
     answer = history.memo.get((bar,))  # most rules ask it of every record
     if answer is None:
         judged, trained = history.last("eval/mean_reward"), history.last(_RETURN)
+        trained = trained if context.compares_returns else None
         answer = (judged is not None and judged >= bar) or (trained is not None and trained >= bar)
         if tasks := learned_at_once(context):  # a task far above its threshold does not make up for another
             answer = history.last("eval/tasks_reached") == len(tasks)
@@ -137,7 +138,8 @@ def _curves(history: History, context: Context) -> list[_Curve]:
     series = history.get(_RETURN)
     # Returns of a curriculum are those of its last stage, which may not be played at all.
     ended = history.get(f"task_episodes/{stages[-1]}" if stages else "rollout/episodes")
-    return [] if series is None else [_Curve(series, ended, context.threshold, return_range(history))]
+    goal = context.training_threshold
+    return [] if series is None else [_Curve(series, ended, goal, return_range(history))]
 
 
 def return_range(history: History) -> float:

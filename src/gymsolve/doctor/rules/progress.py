@@ -31,7 +31,8 @@ def _fell(history: History, context: Context, active: bool) -> Evidence | None:
     start = series.values[0] if math.isfinite(series.values[0]) else series.low
     gained = series.peak - start
     noise = 0.25 * return_range(history)
-    way = 0.0 if context.threshold is None else _SOME * (context.threshold - start)
+    goal = context.training_threshold
+    way = 0.0 if goal is None else _SOME * (goal - start)
     if gained <= max(0.5 * series.span, noise, way):  # it never rose by much: the fall may be chance
         return None
     bar = series.peak - (0.2 if active else 0.35) * gained

@@ -9,6 +9,7 @@ from gymsolve.doctor.history import History
 from gymsolve.errors import BadNumber
 from gymsolve.metrics.catalog import Bounds, chart_bounds, derived_bounds, hard_bounds, max_entropy
 from gymsolve.metrics.thresholds import find_threshold
+from gymsolve.metrics.training_returns import training_unit
 from gymsolve.settings.config import TrainConfig
 from gymsolve.spec import EnvSpec
 
@@ -143,6 +144,16 @@ class Context:
             name: (low - _ROUNDING * max(1.0, abs(low)), high + _ROUNDING * max(1.0, abs(high)))
             for name, (low, high) in self.bounds.items()
         }
+
+    @cached_property
+    def compares_returns(self) -> bool:
+        """Are training's returns the quantity that evaluations and the threshold are about?"""
+        return self.config is None or not training_unit(self.config.env.model_dump(mode="json"))
+
+    @property
+    def training_threshold(self) -> float | None:
+        """The threshold for returns of training episodes; None where these are parts of games."""
+        return self.threshold if self.compares_returns else None
 
     @property
     def sees_pictures(self) -> bool:

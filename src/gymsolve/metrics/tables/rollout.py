@@ -22,6 +22,12 @@ EPISODES = (
         low=0,
         condition="once one did",
     ),
+    share(
+        "rollout/cut_share",
+        "share of the newest episodes that faults cut: from 5% on, means are those of a selection",
+        better="down",
+        condition="once one was cut",
+    ),
     Metric(
         "rollout/ep_rew_mean",
         "mean raw return; of several tasks, the mean of theirs once each has ended an episode, and of a "

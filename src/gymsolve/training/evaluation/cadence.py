@@ -8,6 +8,7 @@ machine; `eval.cost` says what a step of evaluation costs in steps of training.
 
 import math
 
+from gymsolve.metrics.training_returns import training_unit
 from gymsolve.training.records import next_multiple
 from gymsolve.training.trainer import Trainer
 
@@ -25,6 +26,8 @@ def evaluation_due(trainer: Trainer) -> bool:
             return False
     if settings.start_fraction is None or trainer.threshold is None or counters.eval_round:
         return True
+    if training_unit(trainer.config.env.model_dump(mode="json")):
+        return True  # returns of parts of games say nothing of a threshold for whole ones
     # A fraction of a negative threshold lies below it: -100 at 0.8 starts at -125.
     bar = trainer.threshold
     bar = bar * settings.start_fraction if bar >= 0 else bar / settings.start_fraction

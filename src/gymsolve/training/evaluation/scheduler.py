@@ -54,6 +54,9 @@ class EvalOutcome:
 class EvalScheduler(Protocol):
     """Evaluates the policy now and then."""
 
+    def make_way(self, trainer: Trainer, observer: Observer) -> list[EvalOutcome]:
+        """Before another evaluation: wait for the one under way, if that must not keep it from happening."""
+
     def announce(self, trainer: Trainer) -> None:
         """Let checkpoints of this moment say that their weights are to be evaluated, if they will be."""
 
@@ -82,6 +85,9 @@ class InlineScheduler:
 
     def __init__(self, evaluator: Evaluator, cancelled: Callable[[], bool]) -> None:
         self.evaluator, self.cancelled = evaluator, cancelled
+
+    def make_way(self, trainer: Trainer, observer: Observer) -> list[EvalOutcome]:
+        return []
 
     def announce(self, trainer: Trainer) -> None:
         _announce(trainer)
@@ -127,7 +133,12 @@ class InlineScheduler:
 
 
 class ProcessScheduler:
-    """Evaluates in another process; one evaluation at a time, later ones are skipped until it is done."""
+    """Evaluates in another process; one evaluation at a time, later ones are skipped until it is done.
+
+    Three evaluations are waited for instead: the first of a process, which has to start and to build its
+    environments; one that a resume makes up for; and the one under way when the budget is spent. So a run
+    that was killed skips no evaluation for having to repeat one.
+    """
 
     def __init__(self, config: TrainConfig, threshold: float | None, cancelled: Callable[[], bool]) -> None:
         self._config, self._threshold, self._cancelled = config, threshold, cancelled
@@ -135,6 +146,8 @@ class ProcessScheduler:
         self._pending: tuple[dict[str, Any], Path, int] | None = None
         self._deaths: tuple[str, ...] = ()
         """Of processes that were at the evaluation under way."""
+        self._is_first = True
+        """The evaluation under way is the first one, which may be one that is made up for."""
 
     def _start(self) -> OwnProcess:
         config = self._config
@@ -148,6 +161,10 @@ class ProcessScheduler:
             # environment needs one, `close` ends it, or the end of the training process.
             daemon=not needs_own_process(config.env),
         )
+
+    def make_way(self, trainer: Trainer, observer: Observer) -> list[EvalOutcome]:
+        waits = self._pending is not None and (self._is_first or trainer.budget_is_spent)
+        return self.drain(observer) if waits else []
 
     def announce(self, trainer: Trainer) -> None:
         if self._pending is None:  # else this evaluation will be skipped, and the other is not over
@@ -215,7 +232,7 @@ class ProcessScheduler:
         except (EOFError, OSError):
             self._replace()
             return self._ask()
-        self._pending = None
+        self._pending, self._is_first = None, False
         if isinstance(answer, GymsolveError):
             raise date_fault(answer, self._config.env.id, where["env_steps"])
         verdict = replace(answer, faults=self._deaths + answer.faults)

@@ -5,6 +5,7 @@ import string
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from gymsolve.metrics.training_returns import CUT_SHARE, note
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import Status
 from gymsolve.settings.changes import INCIDENTAL
@@ -60,6 +61,7 @@ class Contender(DiagnosedRun):
             "best_reward": max(rewards, default=None),
             "best_success": None if self.success_threshold is None else max(shares, default=None),
             "training_reward": float(newest[0]) if newest else None,
+            "training_note": note(self.training_unit, self.history.last(CUT_SHARE)),
             "threshold": self.threshold,
             "success_needed": self.success_threshold,
             "reached_at": None if crossed is None else self.place_on(crossed, axis),
@@ -139,7 +141,9 @@ def remark(contenders: Sequence[Contender]) -> str:
 
 def compare_curves(contenders: Sequence[Contender], axis: Axis) -> list[Curves]:
     """Evaluations and training episodes of all runs on one axis; empty ones are left out."""
-    wanted = (("Evaluations", "eval/mean_reward"), ("Training episodes, last 100", "rollout/ep_rew_mean"))
+    units = " or ".join(sorted({run.training_unit for run in contenders} - {""}))
+    training = f"Training episodes{units and ', '}{units}, last 100"
+    wanted = (("Evaluations", "eval/mean_reward"), (training, "rollout/ep_rew_mean"))
     alike = len({run.env_id for run in contenders}) == 1
     thresholds = {run.threshold for run in contenders}
     goal = thresholds.pop() if alike and len(thresholds) == 1 else None

@@ -60,12 +60,17 @@ def result_rows(contenders: Sequence[Contender], axis: Axis) -> list[tuple[str, 
         *([("best share of successes", *shares)] if by_success else []),
         ("best evaluation", *(number(result["best_reward"]) for result in results)),
         ("last evaluation", *map(_last_evaluation, contenders, results)),
-        ("training return, last 100 episodes", *(number(result["training_reward"]) for result in results)),
+        ("training return, last 100 episodes", *map(_training, results)),
         ("threshold", *(_bar(result) for result in results)),
         (f"threshold reached at ({unit})", *(number(result["reached_at"]) for result in results)),
         ("quality", *(number(area) for area in quality)),
         ("steps per second", *("–" if result["fps"] is None else count(result["fps"]) for result in results)),
     ]
+
+
+def _training(result: dict[str, Any]) -> str:
+    words = result["training_note"]
+    return number(result["training_reward"]) + ("" if words is None else f" ({words})")
 
 
 def _bar(result: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from gymsolve.metrics.action_shares import group_names, label_choices
 from gymsolve.metrics.tables.learning import DECADES
 from gymsolve.metrics.time_accounting import NAMES
+from gymsolve.metrics.training_returns import CUT_SHARE, SELECTED
 from gymsolve.text import took
 from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.document import Block, Figures, Section
@@ -41,7 +42,10 @@ def return_figure(view: DiagnosedRun) -> Curves | None:
     mean = view.points("rollout/ep_rew_mean")
     if mean:
         spread = [(x, lows[x], highs[x]) for x, _ in mean if x in lows and x in highs]
-        lines.append(Line(f"training episodes{goal}, last 100: mean, smallest to largest", mean, spread))
+        unit = f" {view.training_unit}" if view.training_unit else ""
+        lines.append(
+            Line(f"training episodes{goal}{unit}, last 100: mean, smallest to largest", mean, spread)
+        )
     judged = [(view.place(row["env_steps"]), float(row["eval/mean_reward"])) for row in view.judged]
     if judged:
         label = f"evaluation{goal}: mean ± standard deviation"
@@ -50,8 +54,24 @@ def return_figure(view: DiagnosedRun) -> Curves | None:
         return None
     bar = view.return_threshold
     level = None if bar is None else (bar, f"threshold {bar:g}")
-    note = "Raw return per episode" + (f"{goal}, the last stage." if goal else ".")
+    note = "Raw return per episode" + (f"{goal}, the last stage." if goal else ".") + _quantities(view)
     return Curves("Return", lines, note, level=level, x_label=view.axis)
+
+
+def _quantities(view: DiagnosedRun) -> str:
+    """Why training and evaluation do not compare, where they do not."""
+    shares = [share for _, share in view.points(CUT_SHARE) if math.isfinite(share)]
+    note = ""
+    if view.training_unit:
+        note = (
+            f" Training counts {view.training_unit}, evaluations whole games: they are different quantities."
+        )
+    if shares and max(shares) >= SELECTED:
+        note += (
+            f" Faults cut up to {max(shares):.0%} of the last training episodes, and the mean is that of "
+            "those that were left; evaluations play cut episodes again."
+        )
+    return note
 
 
 def _goal(view: DiagnosedRun) -> str:

@@ -190,7 +190,7 @@ def _limit(view: DiagnosedRun) -> str:
 
 def _trend(view: DiagnosedRun) -> str:
     points = [(x, y) for x, y in view.points("rollout/ep_rew_mean") if math.isfinite(y)]
-    if len(points) < 8 or view.return_threshold is None:
+    if len(points) < 8 or view.return_threshold is None or view.training_unit:
         return "No alert fired; there is too little of it to say what limits it."
     first, late, last = points[0][1], points[-len(points) // 4][1], points[-1][1]
     way = view.return_threshold - first

@@ -69,14 +69,15 @@ function halve(kept) {
  */
 export class Curves {
   constructor(element, { tracks, onChange, closer }) {
-    Object.assign(this, { element, tracks, onChange, closer, detail: null, looking: 0, asked: 0, axis: 'steps', smoothing: 0, threshold: null, metrics: [], charts: [] });
+    Object.assign(this, { element, tracks, onChange, closer, detail: null, looking: 0, asked: 0, axis: 'steps', smoothing: 0, threshold: null, unit: '', metrics: [], charts: [] });
   }
 
-  /** Which metrics there are, and the threshold to draw. */
-  know(metrics, threshold) {
+  /** Which metrics there are, the threshold to draw, and what training episodes are where they are parts of games. */
+  know(metrics, threshold, unit) {
     const before = this.metrics.length;
     this.metrics = metrics;
     this.threshold = threshold;
+    this.unit = unit;
     if (metrics.length !== before) this.build();
   }
 
@@ -87,7 +88,7 @@ export class Curves {
   }
 
   wanted() {
-    return [...RETURN, 'eval/std_reward', 'progress', 'time/fps', ...this.names.filter((name) => name !== 'time/fps')];
+    return [...RETURN, 'rollout/cut_share', 'eval/std_reward', 'progress', 'time/fps', ...this.names.filter((name) => name !== 'time/fps')];
   }
 
   choose(names) {
@@ -116,7 +117,7 @@ export class Curves {
 
   chart(plan, figure) {
     const isSmooth = this.smoothing > 0;
-    const line = { label: plan.names[0] === RETURN[0] ? 'training episodes' : plan.title, color: 'c0' };
+    const line = { label: plan.names[0] === RETURN[0] ? `training episodes${this.unit ? `, ${this.unit}` : ''}` : plan.title, color: 'c0' };
     const series = [...(isSmooth ? [{ ...line, label: 'as recorded', faint: true }] : []), line];
     if (!plan.own) series.push({ label: 'evaluations', color: 'c1', marks: true }, { label: 'threshold', color: 'soft', dash: [5, 4], width: 1 });
     const inTime = this.axis === 'seconds';
@@ -203,7 +204,7 @@ export class Curves {
     const total = Math.max(...plan.names.map((name) => tracks.thinned(name)));
     const part = near ? ' of this part' : '';
     const drop = () => this.choose(this.names.filter((name) => name !== plan.title));
-    return html`<span><b>${plan.title}</b> <span class="soft small">${plan.own ? about?.title : 'mean raw return per episode'}</span>
+    return html`<span><b>${plan.title}</b> <span class="soft small">${plan.own ? about?.title : `mean raw return per episode${this.unit ? `; training counts ${this.unit}, evaluations whole games` : ''}`}</span>
       ${total ? html`<span class="soft small">Thinned: the smallest and the largest of equal parts of ${count(total)} records${part}.</span>`
         : near ? html`<span class="soft small">All records of this part.</span>` : nothing}</span>
       ${plan.own ? html`<button type="button" class="quiet" aria-label="Remove the chart of ${plan.title}" @click=${drop}>×</button>` : nothing}`;

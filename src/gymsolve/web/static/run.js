@@ -49,7 +49,7 @@ function lay() {
       <section id="alerts" aria-label="Alerts"></section></div>
     <div id="rest"></div>`, main);
   curves = new Curves(main.querySelector('#curves'), { tracks: state.tracks, closer, onChange: () => { state.cursor = ''; look().catch(showError); } });
-  curves.know(state.run.metrics, state.run.threshold);
+  curves.know(state.run.metrics, state.run.threshold, state.run.training_unit);
   player.show(main.querySelector('#player'), state.run);
 }
 
@@ -86,7 +86,7 @@ async function look() {
 
 async function refresh() {
   state.run = await get(api.run(id));
-  curves.know(state.run.metrics, state.run.threshold);
+  curves.know(state.run.metrics, state.run.threshold, state.run.training_unit);
   player.show(main.querySelector('#player'), state.run);
   draw();
 }

@@ -65,6 +65,13 @@ async function goOn(state, kind, checkpoint = '') {
   if (begun && begun.run !== state.run.id) location.href = pages.run(begun.run);
 }
 
+/** What the mean return of training is about, where that is not what evaluations count. */
+function trainingLabel(run, cut) {
+  const unit = run.training_unit ? ` ${run.training_unit}` : '';
+  const left = cut >= 0.05 ? `; of those left: faults cut ${Math.round(100 * cut)}%` : '';
+  return `training return${unit}, last 100 episodes${left}`;
+}
+
 export function tiles({ run, news, tracks }) {
   const done = news?.env_steps ?? run.env_steps;
   const running = (news?.status ?? run.status) === 'running';
@@ -77,7 +84,7 @@ export function tiles({ run, news, tracks }) {
     <div class="tiles">
     ${tile(count(done), run.steps ? `${unit === 'steps' ? '' : 'steps; budget '}of ${count(run.steps)} ${unit}` : 'steps')}
     ${tile(number(run.best_reward), run.threshold === null ? 'best evaluation' : `best evaluation, threshold ${number(run.threshold)}`)}
-    ${tile(number(tracks.last('rollout/ep_rew_mean')), 'training return, last 100 episodes')}
+    ${tile(number(tracks.last('rollout/ep_rew_mean')), trainingLabel(run, tracks.last('rollout/cut_share')))}
     ${tile(speed === null ? '–' : count(speed), 'steps per second')}
     ${tile(took(tracks.clock), 'of training')}
     ${running ? tile(left === null ? '–' : duration(left), 'left at this speed') : nothing}</div>`;

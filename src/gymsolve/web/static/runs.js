@@ -8,7 +8,7 @@ import { html, nothing, render } from './vendor/lit-html.js';
 import { age, clock, count, ended, number, SEVERITIES, TONES } from './words.js';
 
 const PAGE = 50;
-const COLUMNS = [['name', 'Run'], ['status', 'Status'], ['steps', 'Steps'], [null, 'Training return'], ['best', 'Best evaluation'], [null, 'Alerts'], ['created', 'Started'], [null, 'Look']];
+const COLUMNS = [['name', 'Run'], ['status', 'Status'], ['steps', 'Steps'], [null, 'Return'], ['best', 'Best evaluation'], [null, 'Alerts'], ['created', 'Started'], [null, 'Look']];
 const main = page('Runs');
 const given = new URLSearchParams(location.search);
 const state = {
@@ -124,7 +124,8 @@ function row(run) {
       ${run.reason && run.reason !== run.status ? html`<div class="soft small reason ${run.reason.length < 24 ? 'nowrap' : ''}">${ended(run.reason)}</div>` : nothing}</td>
     <td><span class="nowrap">${count(run.env_steps)}</span>
       <progress class=${run.solved ? 'solved' : ''} max="1" value=${run.progress ?? 0} aria-label="Progress of ${run.id}"></progress></td>
-    <td>${sparkline(run.curve, run.threshold, `Return of ${run.id}`)}</td>
+    <td>${sparkline(run.curve, run.threshold, `Return of ${run.id}`)}
+      ${run.curve_of && run.curve_of !== 'training episodes' ? html`<div class="soft small">${run.curve_of}</div>` : nothing}</td>
     <td><span class="nowrap ${run.solved ? 'good' : ''}">${number(run.best_reward)}</span>
       ${run.threshold === null ? nothing : html`<div class="soft small nowrap">of ${number(run.threshold)}</div>`}</td>
     <td>${run.alerts.map((alert) => html`<div class="small ${SEVERITIES[alert.severity]}">${alert.title}</div>`)}</td>

@@ -1,0 +1,41 @@
+"""When a command began, from which its time limit counts: with its process, if that is its own."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+_BEGAN: ContextVar[float | None] = ContextVar("when the command began", default=None)
+
+
+@contextmanager
+def counted_from_now(*, alone: bool) -> Iterator[None]:
+    """A command begins; a process that is its own `alone` has begun with it, before its imports."""
+    moment = time.perf_counter() - (_age_of_process() if alone else 0.0)
+    before = _BEGAN.set(moment)
+    try:
+        yield
+    finally:
+        _BEGAN.reset(before)
+
+
+def command_began() -> float:
+    """The moment by `time.perf_counter`."""
+    began = _BEGAN.get()
+    return time.perf_counter() if began is None else began
+
+
+def _age_of_process() -> float:
+    """Seconds since the start of this process; 0 where the system does not say."""
+    if sys.platform != "linux":
+        return 0.0
+    try:
+        stat = Path("/proc/self/stat").read_text()
+    except OSError:
+        return 0.0
+    # The command name in parentheses may itself contain spaces and parentheses.
+    ticks = int(stat[stat.rindex(")") + 2 :].split()[19])
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
