@@ -144,6 +144,15 @@ def test_rollouts_stay_long_where_nothing_short_would_see_a_reward() -> None:
     assert derive_recipe("Acrobot-v1", None, 30_000)[0]["algo"]["num_steps"] == 128
 
 
+def test_derived_settings_can_be_asked_for_where_there_is_a_recipe() -> None:
+    plan = plan_run("acrobot-v1:derived", {"steps": 30_000, "algo.name": "a2c"})
+    recipe, reasons = derive_recipe("Acrobot-v1", None, 30_000)
+    assert (plan.resolved.name, plan.reasons) == ("Acrobot-v1:derived", reasons)
+    assert (plan.config.env.id, plan.config.env.num_envs) == ("Acrobot-v1", recipe["env"]["num_envs"])
+    assert plan.config.algo.name == "a2c"
+    assert not {"recipe", "variant"} & set(plan.resolved.provenance.values())
+
+
 def test_an_atari_game_takes_the_settings_of_its_family() -> None:
     pytest.importorskip("ale_py")
     plan = plan_run("ALE/Tetris-v5", {"steps": "1m"})
