@@ -7,6 +7,7 @@ from gymsolve.registry import VIDEOS, load
 from gymsolve.runs.run import Run
 from gymsolve.runs.summary import Status
 from gymsolve.training.checkpoint import save
+from gymsolve.training.evaluation.blind import record_blind
 from gymsolve.training.evaluation.record import record_evaluations
 from gymsolve.training.evaluation.scheduler import EvalScheduler, make_scheduler
 from gymsolve.training.finish import FailureHandler, note_end
@@ -58,8 +59,10 @@ def execute(
                 reason = signalled.reason  # the last evaluation is missing, and a resume makes up for it
         if trainer.saved_step != trainer.counters.env_steps or trainer.unsaved_verdict:
             save(trainer, run, "end")
+        # After the checkpoint: a resume sets these records aside and goes on as if there had been no end.
+        if reason in ("steps", "time"):
+            record_blind(trainer, run, observer, lambda: signalled.reason is not None)
         if trainer.averager.latest:
-            # After the checkpoint: a resume sets this record aside and goes on as if there had been no end.
             write_record(trainer, run, observer)
         outcome = _finish(trainer, run, reason)
     ended = outcome.reason in ("solved", "steps", "time")  # a user who stops a run does not want to wait
