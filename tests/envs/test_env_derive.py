@@ -153,6 +153,48 @@ def test_derived_settings_can_be_asked_for_where_there_is_a_recipe() -> None:
     assert not {"recipe", "variant"} & set(plan.resolved.provenance.values())
 
 
+class Stroke(sample_envs.Plain):
+    """A body that never falls: every step pays something else, up to a time limit."""
+
+    def __init__(self, fall: int = 10**9) -> None:
+        super().__init__(spaces.Box(-1.0, 1.0, (3,)))
+        self._fall = fall
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self._steps = 0
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> Any:
+        obs, *_ = super().step(action)
+        self._steps += 1
+        return obs, float(obs[0]), self._steps >= self._fall, False, {}
+
+
+@pytest.mark.parametrize(
+    ("limit", "fall", "budget", "shape"),
+    [
+        (1000, 10**9, 60_000, (1, 1024, 16)),
+        (1000, 10**9, None, (4, 1024, 64)),
+        (1000, 10**9, 5_000, (1, 256, 4)),
+        (1000, 60, 60_000, (16, 64, 8)),
+        (200, 10**9, 60_000, (16, 64, 8)),
+    ],
+)
+def test_long_episodes_that_pay_all_along_get_long_stretches_of_few_copies(
+    limit: int, fall: int, budget: int | None, shape: tuple[int, int, int]
+) -> None:
+    gym.register("Mine/Stroke-v0", entry_point=Stroke, max_episode_steps=limit, kwargs={"fall": fall})
+    try:
+        recipe, reasons = derive_recipe("Mine/Stroke-v0", None, budget)
+        chosen = derive_recipe("Mine/Stroke-v0", {"num_envs": 8}, budget)[0]
+    finally:
+        del gym.registry["Mine/Stroke-v0"]
+    algo = recipe["algo"]
+    assert (recipe["env"]["num_envs"], algo["num_steps"], algo["num_minibatches"]) == shape
+    assert any("in which most steps pay" in reason for reason in reasons) == (shape[1] > 64)
+    assert chosen["env"]["num_envs"] == 8
+
+
 def test_an_atari_game_takes_the_settings_of_its_family() -> None:
     pytest.importorskip("ale_py")
     plan = plan_run("ALE/Tetris-v5", {"steps": "1m"})
