@@ -286,6 +286,27 @@ def test_a_bonus_that_does_its_work_is_no_finding(columns):
 
 
 @pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"rollout/success_rate": 0.0}, False),
+        ({"rollout/success_rate": lambda i: 0.01 if i == 50 else 0.0}, True),
+        # Moves cost something, and the goal was never seen, whether episodes end early or not.
+        ({**reward_of(-0.05), "rollout/ep_rew_std": 0.02, "rollout/ep_len_std": 0.0}, False),
+        ({**reward_of(-0.05), "rollout/ep_rew_std": 0.02, "rollout/ep_len_std": 3.0}, False),
+        # Every step costs 1, so an early end is what is looked for.
+        (
+            {**reward_of(-90.0), "rollout/ep_rew_std": 9.0, "rollout/ep_len_mean": 90.0}
+            | {"rollout/ep_len_std": 9.0},
+            True,
+        ),
+    ],
+)
+def test_a_bonus_does_not_drown_a_goal_that_was_never_found(more, told):
+    columns = {"bonus/share": 0.95, **FLAT, **more}
+    assert ("bonus_drowns" in fired(columns, make_context(**CURIOUS))) == told
+
+
+@pytest.mark.parametrize(
     ("grows", "told"), [(1.0, set()), (0.0, {"archive_stalled", "no_reward", "step_tiny"})]
 )
 def test_while_an_archive_grows_nothing_needs_to_be_earned_or_learned(grows, told):
