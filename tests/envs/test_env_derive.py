@@ -106,10 +106,44 @@ def test_a_category_beside_numbers_does_not_set_the_learning_rate() -> None:
     assert derive_recipe(PLAIN, plain(spaces.Discrete(5)))[0]["algo"]["learning_rate"] == 2.5e-3
 
 
+class Code(sample_envs.Plain):
+    """One of six states as a vector, or with `more` two of its numbers are 1."""
+
+    def __init__(self, more: bool = False) -> None:
+        super().__init__(spaces.Discrete(6))
+        self.observation_space = spaces.Box(0.0, 1.0, (6,), np.float32)
+        self._more = more
+
+    def _code(self, state: int) -> Any:
+        code = np.eye(6, dtype=np.float32)[int(state)]
+        return np.maximum(code, np.roll(code, 1)) if self._more else code
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return self._code(3), super().reset(seed=seed)[1]
+
+    def step(self, action: Any) -> Any:
+        _, *rest = super().step(action)
+        return self._code(self.np_random.integers(6)), *rest
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_one_hot_vectors_are_learned_from_like_categories(more: bool) -> None:
+    gym.register("Mine/Code-v0", entry_point=Code, max_episode_steps=40, kwargs={"more": more})
+    try:
+        recipe, reasons = derive_recipe("Mine/Code-v0")
+    finally:
+        del gym.registry["Mine/Code-v0"]
+    assert recipe["net"].get("normalize_obs") == ("running" if more else None)
+    assert recipe["algo"]["learning_rate"] == (3e-4 if more else 2.5e-3)
+    assert any("one-hot" in reason for reason in reasons) == (not more)
+
+
 def test_what_the_user_sets_is_what_is_looked_at() -> None:
     settings = {"env.wrappers": [{"discrete_encoder": {"encoding": "onehot"}}], "env.max_episode_steps": 9}
     plan = plan_run("Sample/Masked-v0", settings)
-    assert plan.config.net.normalize_obs == "running"  # a vector, and not the category it is made from
+    # A one-hot vector, and not the category it is made from: both share no weights between states.
+    assert (plan.config.net.normalize_obs, plan.config.algo.learning_rate.start) == ("none", 2.5e-3)
+    assert any("one-hot vectors" in reason for reason in plan.reasons)
     assert plan.resolved.provenance["env.wrappers"] == "--set"
     assert any("horizon 9" in reason for reason in plan.reasons)
     assert plan_run("Mine/Codes-v0", {"env.wrappers": []}).config.env.wrappers == ()

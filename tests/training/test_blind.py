@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 import gymsolve
+from gymsolve.apps.loaded_policy import evaluate_run
+from gymsolve.doctor.rules.blind import worthless_beside
 from gymsolve.envs.describe import describe
 from gymsolve.runs.run import Run
+from gymsolve.service.evaluation import describe_evaluation
 from gymsolve.settings.config import EnvConfig
 from gymsolve.training.evaluation.blind import idle_action
 
@@ -53,6 +56,15 @@ def test_it_is_said_that_a_policy_is_no_better_than_doing_nothing(stuck):
     (alert,) = [one for one in stuck.alerts if one.id == "no_better_than_nothing"]
     assert alert.evidence.note == "doing nothing earns 0 over 5 episodes"
     assert "the policy is no better than doing nothing" in (stuck.run.path / "report.md").read_text()
+
+
+def test_an_evaluation_says_so_too(stuck):
+    how = {"seed": None, "deterministic": None, "run_seeds": False}
+    evaluation = describe_evaluation(*evaluate_run(stuck.run.path, episodes=5, **how), **how)
+    assert evaluation.no_better_than == "doing nothing earns 0 over 5 episodes"
+    # Nothing always costs 0, so a single episode that earned more is better.
+    assert worthless_beside(blind_rows(stuck.run), -1.0, 0.5) is None
+    assert worthless_beside([], -1.0, -1.0) is None
 
 
 def test_a_resume_sets_it_aside_and_measures_anew(stuck):

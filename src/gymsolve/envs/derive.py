@@ -78,7 +78,7 @@ def derive_recipe(
         _for_images(draft, images, census)
     else:
         _for_vectors(draft, spec, census)
-    _for_entries(draft, spec)
+    _for_entries(draft, spec, census)
     _for_actions(draft, spec)
     _for_horizon(draft, spec, census)
     _for_rewards(draft, spec, census, bool(images), chosen=budget is not None)
@@ -153,15 +153,17 @@ def _for_vectors(draft: _Draft, spec: EnvSpec, census: Census) -> None:
     draft.because(
         f"no images → MLP of [64, 64], {draft.env['num_envs']} envs × {steps} steps, 10 cheap epochs"
     )
-    if all(entry.kind == "discrete" for entry in spec.obs.values()):
+    if all(entry.kind == "discrete" or key in census.one_hot for key, entry in spec.obs.items()):
         draft.algo["learning_rate"] = 2.5e-3
         draft.because("categorical observations share no weights → learning_rate 2.5e-3")
 
 
-def _for_entries(draft: _Draft, spec: EnvSpec) -> None:
+def _for_entries(draft: _Draft, spec: EnvSpec, census: Census) -> None:
     """Settings that some entries of the observation need, whatever is beside them."""
     vectors = [entry for entry in spec.obs.values() if entry.kind == "vector"]
-    if vectors:
+    if vectors and all(key in census.one_hot for key, entry in spec.obs.items() if entry.kind == "vector"):
+        draft.because("one-hot vectors are categories → not normalised, which makes rare ones huge")
+    elif vectors:
         draft.net["normalize_obs"] = "running"
         draft.because(f"vector observations {_scale(vectors)} → normalize_obs running")
     categories = max((max(entry.nvec) for entry in spec.obs.values() if entry.nvec), default=0)

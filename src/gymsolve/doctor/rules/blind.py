@@ -6,7 +6,8 @@ lifts the best of twenty. One that ever earned more than doing nothing always ea
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from gymsolve.doctor.history import History
 from gymsolve.doctor.rules.rule import Check, Context, Evidence, Rule
@@ -14,10 +15,11 @@ from gymsolve.doctor.rules.rule import Check, Context, Evidence, Rule
 _EVAL, _STD, _COUNT = "eval/mean_reward", "eval/std_reward", "eval/episodes"
 _BEST = 2.8
 """Standard errors by which chance alone lifts the best of twenty evaluations in one of twenty runs."""
-_ROUNDING = 1e-6
+_ROUNDING = 1e-9
+_WORDS = {"idle": "doing nothing", "random": "acting at random"}
 
 
-class _Sample(NamedTuple):
+class Sample(NamedTuple):
     """Returns of some episodes."""
 
     mean: float
@@ -30,27 +32,55 @@ class _Sample(NamedTuple):
         return self.std**2 / max(1.0, self.episodes - 1.0)
 
 
-def _evaluation(history: History, index: int) -> _Sample | None:
+def _evaluation(history: History, index: int) -> Sample | None:
     """The evaluation of that number, as far as its spread is known."""
     series, spread, counts = (history.series[name] for name in (_EVAL, _STD, _COUNT))
     at, n = spread.index_at(series.steps[index]), counts.index_at(series.steps[index])
     if at is None or n is None or not math.isfinite(series.values[index]):
         return None
-    return _Sample(series.values[index], spread.values[at], counts.values[n])
+    return Sample(series.values[index], spread.values[at], counts.values[n])
 
 
-def _limit(reference: _Sample, sample: _Sample, errors: float) -> float:
+def _limit(reference: Sample, sample: Sample, errors: float) -> float:
     """The return up to which a sample is no better than the reference."""
-    rounding = _ROUNDING * max(1.0, abs(reference.mean))
+    rounding = _ROUNDING * abs(reference.mean)
     return reference.mean + errors * math.sqrt(reference.square + sample.square) + rounding
 
 
-def _no_better_than(name: str, doing: str) -> Check:
+def blind_sample(record: Mapping[str, Any], name: str) -> Sample | None:
+    """The returns of actions that do nothing (`idle`) or of `random` ones, if a record has them."""
+    values = [record.get(f"blind/{name}_{part}") for part in ("reward", "std", "episodes")]
+    known = [float(value) for value in values if value is not None and math.isfinite(value)]
+    return Sample(*known) if len(known) == len(values) else None
+
+
+def worthless_beside(records: Iterable[Mapping[str, Any]], mean: float, largest: float) -> str | None:
+    """`doing nothing earns -200 over 5 episodes`, if a policy with these returns earns no more."""
+    told = None
+    for record in records:
+        for name, doing in _WORDS.items():
+            reference = blind_sample(record, name)
+            if reference is not None:
+                worse = not _exceeds(reference, mean, largest)
+                told = _words(doing, reference) if worse else None
+    return told
+
+
+def _exceeds(reference: Sample, mean: float, largest: float) -> bool:
+    """Does a policy earn more, on average or, where the reference always earns the same, ever?"""
+    bar = _limit(reference, reference, 0.0)
+    return mean > bar or (reference.std == 0.0 and largest > bar)
+
+
+def _words(doing: str, reference: Sample) -> str:
+    return f"{doing} earns {reference.mean:.4g} over {reference.episodes:.0f} episodes"
+
+
+def _no_better_than(name: str) -> Check:
     def check(history: History, context: Context, active: bool) -> Evidence | None:
-        values = [history.record.get(f"blind/{name}_{part}") for part in ("reward", "std", "episodes")]
-        if any(value is None or not math.isfinite(value) for value in values):
+        reference = blind_sample(history.record, name)
+        if reference is None:
             return None
-        reference = _Sample(*map(float, values))  # type: ignore[arg-type]
         series = history.series[_EVAL]
         known = [index for index, value in enumerate(series.values) if math.isfinite(value)]
         if not known:
@@ -59,13 +89,10 @@ def _no_better_than(name: str, doing: str) -> Check:
         newest = _evaluation(history, known[-1])
         if best is None or newest is None:
             return None
-        limit = _limit(reference, newest, 0.0)
-        if newest.mean > limit or best.mean > _limit(reference, best, _BEST):
+        if _exceeds(reference, newest.mean, _ever(history)) or best.mean > _limit(reference, best, _BEST):
             return None
-        if reference.std == 0.0 and _ever(history) > _limit(reference, reference, 0.0):
-            return None
-        note = f"{doing} earns {reference.mean:.4g} over {reference.episodes:.0f} episodes"
-        return Evidence(_EVAL, newest.mean, limit, "≤", note, meaning="mean return of the newest evaluation")
+        note, meaning = _words(_WORDS[name], reference), "mean return of the newest evaluation"
+        return Evidence(_EVAL, newest.mean, _limit(reference, newest, 0.0), "≤", note, meaning=meaning)
 
     return check
 
@@ -81,8 +108,8 @@ _CAUSE = (
     "acting outweigh them"
 )
 _INSTEAD = (
-    "look at the alerts above; else train longer (--steps), or help it to find rewards (explore.bonus, "
-    "env.wrappers that shape them, imitate)"
+    "mend the causes of other alerts first; else train longer (--steps), or help it to find rewards "
+    "(explore.bonus, env.wrappers that shape them, imitate)"
 )
 
 BLIND = (
@@ -91,7 +118,7 @@ BLIND = (
         signal=21,
         title="the policy is no better than doing nothing",
         needs=("blind/idle_reward", _EVAL, _STD, _COUNT),
-        check=_no_better_than("idle", "doing nothing"),
+        check=_no_better_than("idle"),
         cause=_CAUSE,
         instead=_INSTEAD,
         persistence=1,
@@ -102,7 +129,7 @@ BLIND = (
         signal=21,
         title="the policy is no better than acting at random",
         needs=("blind/random_reward", _EVAL, _STD, _COUNT),
-        check=_no_better_than("random", "acting at random"),
+        check=_no_better_than("random"),
         cause=_CAUSE,
         instead=_INSTEAD,
         persistence=1,
