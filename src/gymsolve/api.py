@@ -58,8 +58,9 @@ def train(  # noqa: PLR0913 - the options of `gymsolve train`
     """Train `ENV[:VARIANT]` until it is solved or its budget is spent.
 
     Args:
-        env: a recipe such as `CartPole-v1:ppo`, or any Gymnasium id; also a class of environments, a function
-            that makes one, or an environment, if other processes can make it too.
+        env: a recipe such as `CartPole-v1:ppo`, any Gymnasium id, or `ENV:derived` to do without its recipe;
+            also a class of environments, a function that makes one, or an environment, if other processes can
+            make it too.
         overrides: settings, as `{"algo.gamma": 0.9}` or `["algo.gamma=0.9"]`.
         seed: same seed, same run.
         steps: budget in environment steps; `200k` and `1e6` work too.

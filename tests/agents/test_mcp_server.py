@@ -303,6 +303,8 @@ async def test_limits_are_kept_and_told(runs, tmp_path):
         assert "8,000 steps are too many" in told(called)
         unknown = await call(client, "rl_start", env="Nowhere-v0", set={"steps": "x"})
         assert "has no recipe, and steps are limited here" in told(unknown)
+        derived = await call(client, "rl_start", env="CartPole-v1:derived")
+        assert "a budget would be derived, and steps are limited here" in told(derived)
         meant = await call(client, "rl_start", env="CartPol-v1")
         assert "Did you mean 'CartPole-v1'" in told(meant)
     async with Client(make_server(Home(str(runs), Limits(steps=1000)))) as client:

@@ -128,6 +128,12 @@ async def test_doubts_come_with_derived_settings_too(server):
     assert "algo.gamma: 0.1 looks about 1 step" in " ".join(begun["doubts"])
 
 
+async def test_settings_can_be_derived_beside_a_recipe(server):
+    planned = await ask(server, "rl_plan", env="CartPole-v1:derived")
+    assert planned["name"] == "CartPole-v1:derived"
+    assert any("no images" in reason for reason in planned["measured"]["derived"])
+
+
 # ----------------------------------------------------------------------------------- going on
 
 

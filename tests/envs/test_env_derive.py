@@ -106,10 +106,44 @@ def test_a_category_beside_numbers_does_not_set_the_learning_rate() -> None:
     assert derive_recipe(PLAIN, plain(spaces.Discrete(5)))[0]["algo"]["learning_rate"] == 2.5e-3
 
 
+class Code(sample_envs.Plain):
+    """One of six states as a vector, or with `more` two of its numbers are 1."""
+
+    def __init__(self, more: bool = False) -> None:
+        super().__init__(spaces.Discrete(6))
+        self.observation_space = spaces.Box(0.0, 1.0, (6,), np.float32)
+        self._more = more
+
+    def _code(self, state: int) -> Any:
+        code = np.eye(6, dtype=np.float32)[int(state)]
+        return np.maximum(code, np.roll(code, 1)) if self._more else code
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return self._code(3), super().reset(seed=seed)[1]
+
+    def step(self, action: Any) -> Any:
+        _, *rest = super().step(action)
+        return self._code(self.np_random.integers(6)), *rest
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_one_hot_vectors_are_learned_from_like_categories(more: bool) -> None:
+    gym.register("Mine/Code-v0", entry_point=Code, max_episode_steps=40, kwargs={"more": more})
+    try:
+        recipe, reasons = derive_recipe("Mine/Code-v0")
+    finally:
+        del gym.registry["Mine/Code-v0"]
+    assert recipe["net"].get("normalize_obs") == ("running" if more else None)
+    assert recipe["algo"]["learning_rate"] == (3e-4 if more else 2.5e-3)
+    assert any("one-hot" in reason for reason in reasons) == (not more)
+
+
 def test_what_the_user_sets_is_what_is_looked_at() -> None:
     settings = {"env.wrappers": [{"discrete_encoder": {"encoding": "onehot"}}], "env.max_episode_steps": 9}
     plan = plan_run("Sample/Masked-v0", settings)
-    assert plan.config.net.normalize_obs == "running"  # a vector, and not the category it is made from
+    # A one-hot vector, and not the category it is made from: both share no weights between states.
+    assert (plan.config.net.normalize_obs, plan.config.algo.learning_rate.start) == ("none", 2.5e-3)
+    assert any("one-hot vectors" in reason for reason in plan.reasons)
     assert plan.resolved.provenance["env.wrappers"] == "--set"
     assert any("horizon 9" in reason for reason in plan.reasons)
     assert plan_run("Mine/Codes-v0", {"env.wrappers": []}).config.env.wrappers == ()
@@ -142,6 +176,57 @@ def test_long_episodes_get_a_gamma_that_no_note_doubts() -> None:
 
 def test_rollouts_stay_long_where_nothing_short_would_see_a_reward() -> None:
     assert derive_recipe("Acrobot-v1", None, 30_000)[0]["algo"]["num_steps"] == 128
+
+
+def test_derived_settings_can_be_asked_for_where_there_is_a_recipe() -> None:
+    plan = plan_run("acrobot-v1:derived", {"steps": 30_000, "algo.name": "a2c"})
+    recipe, reasons = derive_recipe("Acrobot-v1", None, 30_000)
+    assert (plan.resolved.name, plan.reasons) == ("Acrobot-v1:derived", reasons)
+    assert (plan.config.env.id, plan.config.env.num_envs) == ("Acrobot-v1", recipe["env"]["num_envs"])
+    assert plan.config.algo.name == "a2c"
+    assert not {"recipe", "variant"} & set(plan.resolved.provenance.values())
+
+
+class Stroke(sample_envs.Plain):
+    """A body that never falls: every step pays something else, up to a time limit."""
+
+    def __init__(self, fall: int = 10**9) -> None:
+        super().__init__(spaces.Box(-1.0, 1.0, (3,)))
+        self._fall = fall
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self._steps = 0
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> Any:
+        obs, *_ = super().step(action)
+        self._steps += 1
+        return obs, float(obs[0]), self._steps >= self._fall, False, {}
+
+
+@pytest.mark.parametrize(
+    ("limit", "fall", "budget", "shape"),
+    [
+        (1000, 10**9, 60_000, (1, 1024, 16)),
+        (1000, 10**9, None, (4, 1024, 64)),
+        (1000, 10**9, 5_000, (1, 256, 4)),
+        (1000, 60, 60_000, (16, 64, 8)),
+        (200, 10**9, 60_000, (16, 64, 8)),
+    ],
+)
+def test_long_episodes_that_pay_all_along_get_long_stretches_of_few_copies(
+    limit: int, fall: int, budget: int | None, shape: tuple[int, int, int]
+) -> None:
+    gym.register("Mine/Stroke-v0", entry_point=Stroke, max_episode_steps=limit, kwargs={"fall": fall})
+    try:
+        recipe, reasons = derive_recipe("Mine/Stroke-v0", None, budget)
+        chosen = derive_recipe("Mine/Stroke-v0", {"num_envs": 8}, budget)[0]
+    finally:
+        del gym.registry["Mine/Stroke-v0"]
+    algo = recipe["algo"]
+    assert (recipe["env"]["num_envs"], algo["num_steps"], algo["num_minibatches"]) == shape
+    assert any("in which most steps pay" in reason for reason in reasons) == (shape[1] > 64)
+    assert chosen["env"]["num_envs"] == 8
 
 
 def test_an_atari_game_takes_the_settings_of_its_family() -> None:

@@ -60,6 +60,11 @@ def healthy(i: int) -> dict[str, float]:
         "rollout/cut_episodes": 4.0,
         "rollout/cut_share": 0.0,
         "eval/faults": 1.0,
+        **{
+            f"blind/{name}_{part}": 9.0
+            for name in ("idle", "random")
+            for part in ("reward", "std", "episodes")
+        },
         "rollout/ep_rew_mean": 20.0 + 1.5 * i,
         "rollout/ep_rew_std": 12.0,
         "rollout/ep_rew_min": 10.0,

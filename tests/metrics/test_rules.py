@@ -36,6 +36,10 @@ def reward_of(value: float) -> dict[str, Column]:
     return {f"rollout/ep_rew_{part}": value for part in ("mean", "min", "max")}
 
 
+def blind_of(name: str) -> dict[str, Column]:
+    return {f"blind/{name}_std": 1.0, f"blind/{name}_episodes": 10.0}
+
+
 REMEMBERING = {"net": {"memory": {"cell": "lstm"}}}
 SHARED = {"net": {"shared": True}}
 SHAPED = {"env": {"wrappers": [{"scale_reward": {"factor": -1.0}}]}}
@@ -193,6 +197,13 @@ CASES = {
     ),
     "return_flat": Case(FLAT, {"rollout/ep_rew_mean": lambda i: min(20.0 + 4 * i, 185.0)}),
     "eval_gap": Case({"eval/mean_reward": 20.0}, {"eval/mean_reward": lambda i: 20.0 + 0.51 * 1.5 * i}),
+    "no_better_than_nothing": Case(
+        {"blind/idle_reward": 36.0, **blind_of("idle")}, {"blind/idle_reward": 35.9, **blind_of("idle")}
+    ),
+    "no_better_than_random": Case(
+        {"blind/random_reward": 36.0, **blind_of("random")},
+        {"blind/random_reward": 35.9, **blind_of("random")},
+    ),
     "eval_sight": Case({"eval/first_obs_size": 2.5}, {"eval/first_obs_size": 2.4}),
     "env_bound": Case({"time/env_share": 0.61}, {"time/env_share": 0.6}),
     "overhead": Case({"time/eval_share": 0.41}, {"time/eval_share": 0.4}),
@@ -272,6 +283,27 @@ def test_an_archive_that_grows_or_leads_somewhere_is_no_finding():
 )
 def test_a_bonus_that_does_its_work_is_no_finding(columns):
     assert not {"bonus_drowns", "bonus_vanished"} & fired(columns, make_context(**CURIOUS))
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"rollout/success_rate": 0.0}, False),
+        ({"rollout/success_rate": lambda i: 0.01 if i == 50 else 0.0}, True),
+        # Moves cost something, and the goal was never seen, whether episodes end early or not.
+        ({**reward_of(-0.05), "rollout/ep_rew_std": 0.02, "rollout/ep_len_std": 0.0}, False),
+        ({**reward_of(-0.05), "rollout/ep_rew_std": 0.02, "rollout/ep_len_std": 3.0}, False),
+        # Every step costs 1, so an early end is what is looked for.
+        (
+            {**reward_of(-90.0), "rollout/ep_rew_std": 9.0, "rollout/ep_len_mean": 90.0}
+            | {"rollout/ep_len_std": 9.0},
+            True,
+        ),
+    ],
+)
+def test_a_bonus_does_not_drown_a_goal_that_was_never_found(more, told):
+    columns = {"bonus/share": 0.95, **FLAT, **more}
+    assert ("bonus_drowns" in fired(columns, make_context(**CURIOUS))) == told
 
 
 @pytest.mark.parametrize(
@@ -562,6 +594,26 @@ def test_the_first_policy_of_a_box_is_looked_at_too():
     (found,) = AlertTracker(make_context("box", net={"log_std_init": -3.0}), story(narrow)).alerts()
     assert found.id == "initial_policy"
     assert [(one.path, one.new) for one in found.changes] == [("net.log_std_init", 0.0)]
+
+
+def test_a_policy_that_ever_did_better_than_nothing_is_better():
+    """Evaluations of 20 episodes with a spread of 5, beside 10 episodes in which nothing is done."""
+
+    def is_told(newest: float, best: float, largest: float, std: float) -> bool:
+        rows = [
+            {"env_steps": 100, "eval/mean_reward": best},
+            {"env_steps": 200, "eval/mean_reward": newest},
+        ]
+        spread = {"eval/std_reward": 5.0, "eval/episodes": 20.0, "eval/max_reward": largest}
+        idle = {"blind/idle_reward": 10.0, "blind/idle_std": std, "blind/idle_episodes": 10.0}
+        records = [*({**row, **spread} for row in rows), {"env_steps": 200, **idle}]
+        return "no_better_than_nothing" in {one.id for one in AlertTracker(make_context(), records).alerts()}
+
+    assert is_told(newest=9.0, best=16.0, largest=30.0, std=6.0)  # 2.8 standard errors of 2.3 are 6.5
+    assert not is_told(newest=9.0, best=17.0, largest=30.0, std=6.0)
+    assert not is_told(newest=10.1, best=10.1, largest=30.0, std=6.0)
+    assert is_told(newest=9.0, best=9.0, largest=10.0, std=0.0)
+    assert not is_told(newest=9.0, best=9.0, largest=11.0, std=0.0)  # doing nothing never earned that
 
 
 def test_little_spread_is_no_finding_while_the_return_rises():

@@ -25,6 +25,7 @@ from gymsolve.recipes import (
     split_name,
     validate,
 )
+from gymsolve.recipes.files import uses_recipe
 from gymsolve.settings.config import TrainConfig
 
 SHIPPED = [recipe.name for recipe in list_recipes()]
@@ -302,6 +303,24 @@ def test_has_recipe_looks_at_the_environment_only() -> None:
     assert has_recipe("cartpole-v1")
     assert has_recipe("CartPole-v1:no_such_variant")
     assert not has_recipe("module:New-v0")
+
+
+def test_the_variant_derived_uses_no_recipe_unless_a_file_has_it(lake: Path) -> None:
+    assert split_name("CartPole-v1:Derived") == ("CartPole-v1", "Derived")
+    assert split_name("module:New:derived") == ("module:New", "derived")
+    assert [uses_recipe(name) for name in ("CartPole-v1", "CartPole-v1:derived", "CartPole-v1:DERIVED")] == [
+        True,
+        False,
+        False,
+    ]
+    assert resolve("CartPole-v1:derived", derived={"algo": {"name": "a2c"}}).name == "CartPole-v1:derived"
+    with pytest.raises(UnknownEnvError, match="Did you mean 'derived'"):
+        find_recipe("CartPole-v1:derive")
+    (lake / "Lake-v0.yaml").write_text(
+        "env: {id: Lake-v0}\nvariants: {derived: {algo: {name: ppo, num_steps: 7}}}\n"
+    )
+    assert uses_recipe("Lake-v0:derived")
+    assert resolve("Lake-v0:derived").config.algo.num_steps == 7
 
 
 def test_derived_settings_stand_in_for_a_recipe() -> None:

@@ -29,6 +29,23 @@ class Lengths(gym.Env[Any, Any]):
         return np.zeros(1, np.float32), 1.0, self.left == 0, False, {}
 
 
+class Still(gym.Env[Any, Any]):
+    """Ten steps that cost the square of the action: nothing is better than doing nothing, which costs 0."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+        self.action_space = spaces.Box(-1.0, 1.0, (1,), dtype=np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.ones(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        return np.ones(1, np.float32), -(float(action[0]) ** 2), self.steps == 10, False, {}
+
+
 class Endless(gym.Env[Any, Any]):
     """Never ends and has no time limit."""
 
@@ -402,6 +419,7 @@ for kind in (
     Succeeds,
     Pays,
     Lengths,
+    Still,
     Endless,
     Parts,
     Every,

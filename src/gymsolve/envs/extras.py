@@ -10,7 +10,7 @@ from gymsolve.envs.families import find_family
 from gymsolve.envs.families.family import IMAGES
 from gymsolve.errors import GymsolveError
 from gymsolve.recipes import resolve
-from gymsolve.recipes.files import has_recipe, split_name
+from gymsolve.recipes.files import split_name, uses_recipe
 from gymsolve.registry import IMAGE_WRAPPERS
 from gymsolve.settings.config import EnvConfig
 
@@ -27,7 +27,7 @@ def missing_extras(config: EnvConfig) -> list[str]:
 def main(name: str) -> None:
     """Print one name per line; whatever else is wrong with the name is for `gymsolve train` to say."""
     try:
-        known = has_recipe(name)
+        known = uses_recipe(name)
         config = resolve(name).config.env if known else EnvConfig(id=split_name(name)[0])
         missing = missing_extras(config)
     except GymsolveError:

@@ -10,6 +10,7 @@ counts rewards that differ from the usual one. Where every step pays alike and n
 episodes, since only their length makes a difference.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -57,6 +58,8 @@ class Census:
     max_reward: float
     image_values: dict[str, tuple[float, bool]]
     """By entry that is an image: the largest value seen, and whether all were whole numbers."""
+    one_hot: tuple[str, ...] = ()
+    """Entries that are vectors of zeros with a single 1 in them, if any: categories in disguise."""
     cut: bool = False
     """The environment is so slow that time ran out before enough was seen."""
 
@@ -74,7 +77,7 @@ def take_census(
     watch = _Watch(vec_steps or _budget(envs.spec, _CENSUS_STEPS), tell)
     rng = np.random.default_rng(0)
     obs, masks = envs.reset(list(range(envs.num_envs)))
-    images = _ImageValues(envs.spec, obs)
+    images, codes = _ImageValues(envs.spec, obs), _OneHot(envs.spec, obs)
     returns: list[float] = []
     lengths: list[int] = []
     paid: dict[float, int] = {}
@@ -86,6 +89,7 @@ def take_census(
         step = envs.step(envs.spec.action.to_env(held))
         masks = step.masks
         images.look(step.obs)
+        codes.look(step.obs)
         for reward in step.rewards[step.valid].tolist():
             paid[reward] = paid.get(reward, 0) + 1
         for episode in step.episodes:
@@ -111,6 +115,7 @@ def take_census(
         min_reward=min(paid, default=0.0),
         max_reward=max(paid, default=0.0),
         image_values=images.seen,
+        one_hot=tuple(codes.keys),
         cut=watch.cut,
     )
 
@@ -128,6 +133,23 @@ class _ImageValues:
             values = obs[key]
             integral = values.dtype == np.uint8 or bool((values == np.rint(values)).all())
             self.seen[key] = max(high, float(values.max())), whole and integral
+
+
+class _OneHot:
+    """The vectors of at least two numbers that have been one-hot so far; all zeros may mean an end."""
+
+    def __init__(self, spec: EnvSpec, obs: Obs) -> None:
+        self.keys = [
+            key for key, entry in spec.obs.items() if entry.kind == "vector" and math.prod(entry.shape) > 1
+        ]
+        self.look(obs)
+
+    def look(self, obs: Obs) -> None:
+        self.keys = [key for key in self.keys if self._is_code(obs[key].reshape(len(obs[key]), -1))]
+
+    @staticmethod
+    def _is_code(rows: Array) -> bool:
+        return bool(((rows == 0) | (rows == 1)).all()) and bool(((rows == 1).sum(axis=1) <= 1).all())
 
 
 class _Watch:

@@ -32,6 +32,8 @@ from gymsolve.registry import ALGORITHMS, FOREIGN_ALGORITHMS
 
 _LONGEST_WORD = 60
 """Longer words of a query are cut: comparing takes time by the square of the length."""
+DERIVED = "derived"
+"""The variant that every environment has: settings derived from its facts, also where a recipe exists."""
 TRAINED = "trained here"
 """The key of training results: one text, or a mapping with one for each variant that was trained."""
 UNTRAINED = "not trained to its threshold by this project yet"
@@ -129,7 +131,7 @@ def list_variants(base: str) -> list[Recipe]:
 def no_variant(base: str, variant: str, variants: Sequence[str]) -> UnknownEnvError:
     """The error about an unknown variant; an algorithm of other libraries is no misspelling."""
     listed = f"It has: {', '.join(variants)}."
-    hint = " ".join(filter(None, [did_you_mean(variant, variants), listed]))
+    hint = " ".join(filter(None, [did_you_mean(variant, [*variants, DERIVED]), listed]))
     if variant.lower() in FOREIGN_ALGORITHMS:
         others = f"{listed} Try: gymsolve train {base}:{variants[0]}"
         hint = f"{variant.upper()} is not among the algorithms here. {others}"
@@ -146,18 +148,28 @@ def is_bundled(name: str) -> bool:
     return any(path.parent == ZOO for path in _files_of(split_name(name)[0]))
 
 
+def uses_recipe(name: str) -> bool:
+    """The settings are those of a recipe file, and not derived from the environment's facts."""
+    return has_recipe(name) and not stays_derived(name)
+
+
 def stays_derived(name: str) -> bool:
-    """The variant is an algorithm that a user's own recipe lacks, so it is derived as without that recipe."""
+    """This variant is derived even where there is a recipe: `derived` asks for that.
+
+    So is an algorithm that a user's own recipe lacks. A variant that a file has is the file's.
+    """
     base, variant = split_name(name)
-    if variant is None or variant.lower() not in ALGORITHMS or not has_recipe(base) or is_bundled(base):
+    wanted = "" if variant is None else variant.lower()
+    lacking = wanted in ALGORITHMS and has_recipe(base) and not is_bundled(base)
+    if wanted != DERIVED and not lacking:
         return False
-    return variant.lower() not in {recipe.variant.lower() for recipe in list_variants(base)}
+    return wanted not in {recipe.variant.lower() for recipe in list_variants(base)}
 
 
 def split_name(name: str) -> tuple[str, str | None]:
     """`CartPole-v1:ppo` → id and variant. The colon of `module:Id-v0` is part of the id."""
     base, colon, last = name.rpartition(":")
-    if colon and (re.search(r"-v\d+$", base) or last.lower() in ALGORITHMS):
+    if colon and (re.search(r"-v\d+$", base) or last.lower() in (*ALGORITHMS, DERIVED)):
         return base, last
     if colon and not re.search(r"-v\d+$", last) and _files_of(base):
         return base, last

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import ConfigError
-from gymsolve.recipes.files import Layer, find_recipe, no_variant, read_family, split_name
+from gymsolve.recipes.files import DERIVED, Layer, find_recipe, no_variant, read_family, split_name
 from gymsolve.recipes.index import ZOO
 from gymsolve.recipes.layers import Flagged, merge_layers
 from gymsolve.recipes.schema import ALGORITHM_MODELS, MEASURED, flatten, without_autos
@@ -139,9 +139,9 @@ def _derived_layers(name: str, given: tuple[Mapping[str, Any], ...]) -> list[Lay
     settings = [{key: value for key, value in facts.items() if key != "family"} for facts in given]
     layers += [("derived", facts) for facts in settings]
     variant = None if variant is None else variant.lower()
-    if variant is not None and variant not in ALGORITHM_MODELS:
+    if variant is not None and variant not in (DERIVED, *ALGORITHM_MODELS):
         raise no_variant(base, variant, sorted(ALGORITHM_MODELS, key=lambda name: name != "ppo"))
-    if variant is not None:
+    if variant in ALGORITHM_MODELS:
         layers.append(("variant", {"algo": {"name": variant}}))
     families = [facts["family"] for facts in given if facts.get("family")]
     here = Path("recipes") / "derived"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from gymsolve.answers import Answer, left_out
+from gymsolve.doctor.rules.blind import worthless_beside
 from gymsolve.metrics.thresholds import find_threshold, task_thresholds
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class Evaluation(Answer):
     """Mean return of each of several tasks."""
     repeated_share: float | None = left_out()
     """Share of discrete actions that repeat the action before."""
+    no_better_than: str | None = left_out()
+    """What a policy that sees nothing earned at the end of training, where these episodes earn no more."""
     training_only: tuple[str, ...]
     """Wrappers of training that these episodes do not have, or have with other options."""
     as_trained: AsTrained | None = left_out()  # noqa: RUF009 - which is `field`
@@ -119,6 +122,7 @@ def describe_evaluation(
         reached=reached,
         tasks={name: task.mean for name, task in result.tasks.items()} or None,
         repeated_share=result.repeated,
+        no_better_than=_no_better_than(result, loaded) if result.complete and result.episodes else None,
         training_only=tuple(
             wrapper.name
             for wrapper in config.env.wrappers
@@ -126,6 +130,11 @@ def describe_evaluation(
         ),
         as_trained=None if trained is None else _as_trained(trained),
     )
+
+
+def _no_better_than(result: "EvalResult", loaded: "LoadedPolicy") -> str | None:
+    largest = max(episode.raw_return for episode in result.episodes)
+    return worthless_beside(loaded.run.iterate_metrics(), result.mean, largest)
 
 
 def _reaches(result: "EvalResult", bar: float | None, solved_by: str) -> bool:

@@ -10,7 +10,8 @@ from gymsolve.errors import UsageError
 from gymsolve.jobs.calls import call_command
 from gymsolve.jobs.request import require_env, setting_words
 from gymsolve.own_code import code_in
-from gymsolve.recipes import find_recipe, has_recipe, resolve, split_name
+from gymsolve.recipes import find_recipe, resolve, split_name
+from gymsolve.recipes.files import uses_recipe
 from gymsolve.recipes.schema import flatten
 from gymsolve.runs import Run, find_run, list_runs, needed_reward
 from gymsolve.view.runs import RunsDir
@@ -60,11 +61,11 @@ def plan_training(
     Examining imports the code that the name or the settings lead to; without `own_code` that is refused.
     """
     require_env(env)
-    measure = measure or not has_recipe(env)
+    measure = measure or not uses_recipe(env)
     if measure and not own_code:
         _refuse_code(env, overrides)
     checked = call_command(["check", env, *setting_words(overrides)]) if measure else None
-    if checked is not None and not has_recipe(env):
+    if checked is not None and not uses_recipe(env):
         return _derived(checked)
     resolved, recipe = resolve(env, dict(overrides)), find_recipe(env)
     config = resolved.config
@@ -99,7 +100,7 @@ def decided_settings(config: "TrainConfig", decided: Mapping[str, str]) -> dict[
 
 def _refuse_code(env: str, overrides: Mapping[str, Any]) -> None:
     base = split_name(env)[0]
-    id_ = resolve(env, {}).config.env.model_dump(mode="json") if has_recipe(env) else {"id": base}
+    id_ = resolve(env, {}).config.env.model_dump(mode="json") if uses_recipe(env) else {"id": base}
     named = [*code_in(id_), *code_in({"kwargs": dict(overrides)})]
     if named:
         raise UsageError(

@@ -13,7 +13,8 @@ from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.jobs.local import jobs_at_once
 from gymsolve.jobs.request import RunRequest, require_env
 from gymsolve.jobs.start import StartedRun, start, start_fix
-from gymsolve.recipes import apply_overrides, has_recipe, resolve, validate
+from gymsolve.recipes import apply_overrides, resolve, split_name, validate
+from gymsolve.recipes.files import DERIVED, uses_recipe
 from gymsolve.runs import Run, runs_folder
 from gymsolve.runs.checkpoints import pointed
 from gymsolve.runs.groups import GROUP
@@ -57,14 +58,19 @@ def start_request(request: RunRequest, home: Home, key: str | None = None) -> Al
 def _need_of_new(request: RunRequest, home: Home) -> Request:
     """The request of a new run, or of a group of seeds."""
     asked = request.settings()
-    if has_recipe(request.env_or_ref):
+    if uses_recipe(request.env_or_ref):
         config = resolve(request.env_or_ref, asked).config
         return _for_each_seed(request, config.env_budget, config.max_seconds)
     steps, own = asked.get("steps", 0) if request.steps is None else request.steps, asked.get("max_seconds")
     if home.limits.steps is None or (steps and isinstance(steps, int) and "budget_in" not in asked):
         whole = steps if isinstance(steps, int) else 0
         return _for_each_seed(request, whole, _seconds(own))
-    near = did_you_mean(request.env_or_ref, [recipe.env_id for recipe in list_recipes().recipes])
+    base, variant = split_name(request.env_or_ref)
+    near = did_you_mean(base, [recipe.env_id for recipe in list_recipes().recipes])
+    if variant is not None and variant.lower() == DERIVED:
+        raise UsageError(
+            "a budget would be derived, and steps are limited here.", where="steps", hint="Give a number."
+        )
     hint = "Give a number." if near is None else f"{near} If not, give a number."
     text = f"{request.env_or_ref!r} has no recipe, and steps are limited here."
     raise UsageError(text, where="steps", hint=hint)

@@ -9,6 +9,7 @@ from gymsolve.runs.run import Run
 from gymsolve.runs.summary import Status
 from gymsolve.text import took
 from gymsolve.training.checkpoint import save
+from gymsolve.training.evaluation.blind import record_blind
 from gymsolve.training.evaluation.record import record_evaluations
 from gymsolve.training.evaluation.scheduler import EvalScheduler, make_scheduler
 from gymsolve.training.finish import FailureHandler, note_end
@@ -62,8 +63,10 @@ def execute(
             save(trainer, run, "end")
         if reason == "time" and trainer.counters.judging is not None:
             _note_missing_evaluation(trainer, run, observer)
+        # After the checkpoint: a resume sets these records aside and goes on as if there had been no end.
+        elif reason in ("steps", "time"):
+            record_blind(trainer, run, observer, lambda: signalled.reason is not None or trainer.time_is_up)
         if trainer.averager.latest:
-            # After the checkpoint: a resume sets this record aside and goes on as if there had been no end.
             write_record(trainer, run, observer)
         outcome = _finish(trainer, run, reason)
     ended = outcome.reason in ("solved", "steps", "time")  # a user who stops a run does not want to wait

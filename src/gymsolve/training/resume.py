@@ -15,6 +15,7 @@ from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.runs.stage_checkpoints import drop_stages_after
 from gymsolve.settings.changes import JUDGED, LASTING, PLAYED
+from gymsolve.training.evaluation.blind import is_blind
 from gymsolve.training.observer import Observer
 from gymsolve.training.records import next_multiple
 from gymsolve.training.restore import restore_trainer
@@ -99,7 +100,8 @@ def _unknown_to(trainer: Trainer) -> Callable[[dict[str, Any]], bool]:
     """Tells records that a restored trainer knows nothing of, although they are not of later steps.
 
     Such are evaluations that ended after the checkpoint was written, and the record at its very step if the
-    averages that it was made of are still waiting. Both come again.
+    averages that it was made of are still waiting, and what the end measured beside its last evaluation. All
+    of them come again.
     """
     counters, waiting = trainer.counters, bool(trainer.averager.latest)
     evaluated = -1 if counters.last_eval is None else counters.last_eval
@@ -108,6 +110,8 @@ def _unknown_to(trainer: Trainer) -> Callable[[dict[str, Any]], bool]:
         step = record.get("env_steps", 0)
         if "eval/mean_reward" in record:
             return bool(step > evaluated)
+        if is_blind(record):
+            return True
         return waiting and bool(step == counters.env_steps)
 
     return unknown

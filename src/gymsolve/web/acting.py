@@ -7,7 +7,8 @@ from typing import Any
 
 from gymsolve.errors import UsageError
 from gymsolve.jobs.request import RunRequest, Verb, require_env, spell_settings
-from gymsolve.recipes import has_recipe, parse_overrides
+from gymsolve.recipes import parse_overrides
+from gymsolve.recipes.files import uses_recipe
 from gymsolve.service.agent_limits import require_writing
 from gymsolve.service.logbook import add_entry
 from gymsolve.service.planning import plan_training
@@ -30,8 +31,8 @@ def start(ask: Ask) -> Reply:
 
 
 def _plan(ask: Ask, request: RunRequest) -> dict[str, Any] | None:
-    """The plan; None for an environment without a recipe, whose settings are derived as it starts."""
-    if not has_recipe(request.env_or_ref):
+    """The plan; None where no recipe is used: settings are then derived as the run starts."""
+    if not uses_recipe(request.env_or_ref):
         return None
     settings = {path: value for path, value in request.settings().items() if path != "seed"}
     return plan_training(request.env_or_ref, settings, runs_dir=ask.home.runs_dir).to_json()

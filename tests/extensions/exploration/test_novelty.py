@@ -148,6 +148,16 @@ def test_cells_are_bins_of_bounded_numbers_and_signs_of_projections_of_others():
     np.testing.assert_array_equal(found, [sum(1 << b for b in np.flatnonzero(row).tolist()) for row in signs])
 
 
+def test_one_hot_states_are_cells_of_their_own_whatever_the_first_rollout_saw():
+    """225 states of which the first rollout sees 1, 10 or 120."""
+    spec, states = make_spec(obs={"obs": vector(225)}), np.eye(225, dtype=np.float32)
+    for seen in (1, 10, 120):
+        cells = Cells(ExploreConfig(bonus="counts"), spec, rng(seen))
+        cells.measure({"obs": states[rng().integers(0, seen, 2048)]})
+        assert cells.kind == "hash"
+        assert len(np.unique(cells.of({"obs": states}))) == 225
+
+
 @pytest.mark.parametrize(
     ("obs", "settings", "kind"),
     [

@@ -11,8 +11,8 @@ from gymsolve.envs.open_render_env import open_play_env
 from gymsolve.envs.render_env import PlayEnv
 from gymsolve.errors import UnknownRunError, UsageError
 from gymsolve.experience.learner import Policy
-from gymsolve.recipes import Resolved, has_recipe, resolve, split_name
-from gymsolve.recipes.files import stays_derived
+from gymsolve.recipes import Resolved, resolve, split_name
+from gymsolve.recipes.files import uses_recipe
 from gymsolve.runs.checkpoints import list_checkpoints, pointed
 from gymsolve.runs.refs import checkpoint_ref, find_run, open_checkpoint, split_ref
 from gymsolve.runs.run import Run
@@ -78,7 +78,7 @@ class Opened:
         config = self.config if self.planned else plan_run(self.name).config
         if config.env != self.config.env:
             raise UsageError(
-                f"a training would wrap {config.env.id}, which has no recipe, before a policy sees it.",
+                f"a training would wrap {config.env.id} by derived settings before a policy sees it.",
                 hint=f"Begin with that mode: gymsolve play {self.name} --mode untrained",
             )
         policy: Policy = (
@@ -164,7 +164,7 @@ def _settings(name: str, *, plan: bool) -> tuple[Resolved, bool]:
 
     Planning without a recipe takes a few thousand steps, so it is done only with `plan`.
     """
-    if has_recipe(name) and not stays_derived(name):
+    if uses_recipe(name):
         return resolve(name), True
     family = find_family(split_name(name)[0]).recipe
     if plan or family is not None:

@@ -14,7 +14,10 @@ from gymsolve.training.planning.plan import Plan, plan_run
 
 
 def check(
-    env: Annotated[str, Argument(metavar="ENV[:VARIANT]", help="A recipe or any Gymnasium id.")],
+    env: Annotated[
+        str,
+        Argument(metavar="ENV[:VARIANT]", help="A recipe or any Gymnasium id; ENV:derived uses no recipe."),
+    ],
     set_: Set = None,
     json: Json = False,
 ) -> int:

@@ -91,6 +91,8 @@ def _print_evaluation(evaluation: Evaluation, wanted: int | None, goal: str | No
     if evaluation.success_rate is not None:
         rows.append(("success", f"{evaluation.success_rate:.0%}"))
     rows.append(("threshold", _threshold(evaluation)))
+    if evaluation.no_better_than is not None:
+        rows.append(("no better", f"{evaluation.no_better_than} (at the end of training)"))
     if evaluation.episodes:
         rows.append(("range", f"{number(evaluation.min_reward)} to {number(evaluation.max_reward)}"))
         rows.append(("mean length", number(evaluation.mean_ep_length)))

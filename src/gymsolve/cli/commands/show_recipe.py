@@ -14,7 +14,9 @@ from gymsolve.training.planning.plan import plan_run
 
 
 def show(
-    name: Annotated[str, Argument(metavar="ENV[:VARIANT]", help="A recipe.")],
+    name: Annotated[
+        str, Argument(metavar="ENV[:VARIANT]", help="A recipe, or ENV:derived for settings without one.")
+    ],
     explain: Annotated[
         bool, Option("--explain", help="Show every setting and where its value comes from.")
     ] = False,
@@ -28,7 +30,7 @@ def show(
         print_json(recipe.to_json())
         return
     config = validate(recipe.config)
-    place = recipe.path or "derived from the environment: no recipe has this variant"
+    place = recipe.path or "derived from the environment: no recipe is used"
     say(f"{recipe.name}  {config.description}\n{place}\n")
     print_table(("setting", "value", "from"), settings_rows(config, recipe.provenance, everything=explain))
     if recipe.known:
@@ -38,5 +40,5 @@ def show(
 
 
 def _derive(name: str, changes: dict[str, Any]) -> ShownRecipe:
-    """The settings that `gymsolve train` derives where a recipe of the user's own lacks this variant."""
+    """The settings that `gymsolve train` derives for this variant."""
     return ShownRecipe(**plan_run(name, changes).resolved.to_json(), path=None, known={})

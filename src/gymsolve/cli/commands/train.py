@@ -64,7 +64,11 @@ Track = Annotated[
 
 def train(
     env: Annotated[
-        str, Argument(metavar="ENV[:VARIANT]", help="A recipe (see `gymsolve recipes`) or any Gymnasium id.")
+        str,
+        Argument(
+            metavar="ENV[:VARIANT]",
+            help="A recipe (see `gymsolve recipes`) or any Gymnasium id; ENV:derived uses no recipe.",
+        ),
     ],
     set_: Set = None,
     seed: Annotated[int | None, Option("--seed", help="The same seed gives the same run.")] = None,

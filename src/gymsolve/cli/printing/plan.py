@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gymsolve.cli.printing.output import say
 from gymsolve.recipes import flatten, validate
-from gymsolve.recipes.files import is_bundled
+from gymsolve.recipes.files import has_recipe, is_bundled
 from gymsolve.text import UNITS, count, plural, setting, took
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def plan_lines(plan: "Plan", start_from: str | None = None, seeds: int | None = 
     if start_from is not None:
         lines.append(f"  {'weights':<12} of {start_from}")
     if plan.reasons:
-        lines.append("  There is no recipe; these settings were derived from the environment:")
+        why = "Its recipe is not used" if has_recipe(resolved.name) else "There is no recipe"
+        lines.append(f"  {why}; these settings were derived from the environment:")
         lines += [f"    {reason}" for reason in plan.reasons]
     if plan.measured:
         lines.append("  Settings that were auto have been measured:")

@@ -5,6 +5,7 @@ likeliest cause is, which settings to change and what that should do to which me
 """
 
 from gymsolve.doctor.rules.archive import ARCHIVE
+from gymsolve.doctor.rules.blind import BLIND
 from gymsolve.doctor.rules.critic import CRITIC
 from gymsolve.doctor.rules.curiosity import CURIOSITY
 from gymsolve.doctor.rules.environment import ENVIRONMENT
@@ -36,5 +37,6 @@ RULES: tuple[Rule, ...] = (
     *NETWORK,
     *PROGRESS,
     *EVALUATION,
+    *BLIND,
     *SPEED,
 )

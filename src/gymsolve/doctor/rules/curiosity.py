@@ -1,5 +1,7 @@
 """Rules about the bonus for exploring: it may outweigh the task, or vanish before it led anywhere."""
 
+import math
+
 from gymsolve.doctor.history import History
 from gymsolve.doctor.rules.learning_trend import is_flat, return_range
 from gymsolve.doctor.rules.remedies import scale
@@ -14,6 +16,8 @@ from gymsolve.doctor.rules.rule import (
 )
 from gymsolve.settings.exploration import LEARNING
 
+_ALIKE = 0.02
+"""Returns that are spread like lengths, up to this share, are the same cost in every step."""
 _GONE = 0.05
 """A bonus below this share of its largest value no longer counts."""
 _EARLY, _LATE = 0.25, 0.5
@@ -27,7 +31,24 @@ def _drowns(history: History, context: Context, active: bool) -> Evidence | None
     value, spread = history.series["bonus/share"].last, history.last("rollout/ep_rew_std")
     if value <= (0.85 if active else 0.9) or not spread or not is_flat(history, context, 0.15):
         return None
+    if not _has_found(history):  # then the bonus is all there is to learn from, and less of it finds less
+        return None
     return Evidence("bonus/share", value, 0.9, ">", "while returns differ and do not rise")
+
+
+def _has_found(history: History) -> bool:
+    """Did any episode reach something? Unknown counts as yes.
+
+    Where all returns are costs, an early end counts if every step costs alike: then it spares costs.
+    """
+    successes, best = history.get("rollout/success_rate"), history.get("rollout/ep_rew_max")
+    if successes is not None:
+        return successes.peak > 0.0
+    if best is None or best.peak > 0.0:
+        return True
+    names = ("rollout/ep_rew_std", "rollout/ep_rew_mean", "rollout/ep_len_std", "rollout/ep_len_mean")
+    std, mean, spread, length = (history.last(name) or 0.0 for name in names)
+    return spread > 0.0 and math.isclose(std * length, spread * -mean, rel_tol=_ALIKE)
 
 
 def _vanishes(history: History, context: Context, active: bool) -> Evidence | None:

@@ -3,6 +3,11 @@
 from gymsolve.metrics.metric import Metric, share, with_defaults
 
 _TASKS = "with several tasks"
+_END = "at the end of a run that is not solved, of one task"
+_BLIND = {
+    "idle": f"{_END}, if an action is known to do nothing",
+    "random": f"{_END}, if no action is known to do nothing",
+}
 
 EVALUATION = with_defaults(
     Metric(
@@ -117,6 +122,34 @@ EVALUATION = with_defaults(
         low=0,
         priority=1,
         condition=_TASKS,
+    ),
+    *(
+        metric
+        for name, who in (("idle", "actions that do nothing"), ("random", "random actions"))
+        for metric in (
+            Metric(
+                f"blind/{name}_reward",
+                f"mean raw return of {who} in episodes of the evaluation",
+                unit="reward",
+                condition=_BLIND[name],
+            ),
+            Metric(
+                f"blind/{name}_std",
+                "spread of those returns",
+                unit="reward",
+                low=0,
+                priority=3,
+                condition=_BLIND[name],
+            ),
+            Metric(
+                f"blind/{name}_episodes",
+                "episodes behind them",
+                unit="episodes",
+                low=1,
+                priority=3,
+                condition=_BLIND[name],
+            ),
+        )
     ),
     Metric(
         "solved",

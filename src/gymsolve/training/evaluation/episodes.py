@@ -15,20 +15,27 @@ import copy
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from gymsolve.envs.contract import Envs, Episode, Step
 from gymsolve.errors import EnvFaultError, EnvLostError
-from gymsolve.experience.agent import Agent
-from gymsolve.experience.learner import Policy
+from gymsolve.experience.agent import Actor, Agent
 from gymsolve.experience.statistics import typical_size
-from gymsolve.spec import Array
+from gymsolve.spec import Array, Obs
 from gymsolve.training.evaluation.result import EvalResult
 from gymsolve.training.health.nonfinite import blame_evaluation, raise_as, require_finite_actions
 
 _TRIES = 3
 """How often episodes are played that faults cut."""
+
+
+class Played(Actor, Protocol):
+    """A policy that can be evaluated."""
+
+    def seen(self, obs: Obs) -> dict[str, Array]:
+        """Inputs of the network for observations [B, …]: numbers [B, size] by entry, without categories."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,7 @@ class Limits:
 
 
 def play_episodes(
-    policy: Policy,
+    policy: Played,
     envs: Envs,
     *,
     seeds: list[int],
@@ -176,7 +183,7 @@ class _Table:
 
 
 def _play_once(
-    policy: Policy,
+    policy: Played,
     envs: Envs,
     seeds: list[int],
     rng: np.random.Generator | None,

@@ -14,10 +14,9 @@ from gymsolve.envs.build import needs_own_process
 from gymsolve.envs.contract import Envs, Episode
 from gymsolve.envs.describe import describe_env
 from gymsolve.envs.make import make_envs, make_joined
-from gymsolve.experience.learner import Policy
 from gymsolve.seeding import Stream, generator, integer_seeds
 from gymsolve.settings.config import Role, TrainConfig
-from gymsolve.training.evaluation.episodes import Limits, play_episodes
+from gymsolve.training.evaluation.episodes import Limits, Played, play_episodes
 from gymsolve.training.evaluation.result import EvalResult, join_results, merge_results
 
 OnStep = Callable[[int, int], None]
@@ -53,7 +52,7 @@ class Player:
         self._envs: dict[tuple[str, int], Envs] = {}
 
     def play(
-        self, policy: Policy, count: int, *, steps: int | None = None, on_step: OnStep | None = None
+        self, policy: Played, count: int, *, steps: int | None = None, on_step: OnStep | None = None
     ) -> EvalResult:
         """`count` episodes, or enough for `steps`: those of a routine evaluation first, as in training."""
         settings = self.config.eval
@@ -65,7 +64,7 @@ class Player:
 
     def play_draw(
         self,
-        policy: Policy,
+        policy: Played,
         count: int,
         draw: Draw,
         *,
@@ -96,7 +95,7 @@ class Player:
 
     def _play(
         self,
-        policy: Policy,
+        policy: Played,
         count: int,
         draw: Draw,
         task: str,

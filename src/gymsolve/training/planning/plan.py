@@ -10,16 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import ConfigError
-from gymsolve.recipes import (
-    Overrides,
-    Resolved,
-    apply_overrides,
-    has_recipe,
-    parse_overrides,
-    resolve,
-    split_name,
-)
-from gymsolve.recipes.files import is_bundled, list_variants, no_variant, stays_derived
+from gymsolve.recipes import Overrides, Resolved, apply_overrides, parse_overrides, resolve, split_name
+from gymsolve.recipes.files import DERIVED, is_bundled, list_variants, no_variant, uses_recipe
 from gymsolve.registry import ALGORITHMS
 from gymsolve.runs.refs import fix_ref
 from gymsolve.settings.config import TrainConfig
@@ -67,10 +59,12 @@ class Plan:
 def plan_run(name: str, overrides: Overrides = (), tell: Tell | None = None) -> Plan:
     """The settings for `ENV[:VARIANT]`: from its recipe, or derived from the environment itself.
 
+    `ENV:derived` derives them even if there is a recipe.
+
     `tell` hears how many steps of a look at the environment are done, of how many.
     """
     home = Path.cwd()
-    if has_recipe(name) and not stays_derived(name):
+    if uses_recipe(name):
         _require_variant(name)
         plan = Plan(resolve(name, overrides))
     else:
@@ -182,8 +176,11 @@ def _long_enough(plan: Plan, tell: Tell | None) -> Plan:
 def _derived(name: str, given: Mapping[str, Any], tell: Tell | None) -> Plan:
     """Derive from the environment as the user wants it: wrappers, arguments and budget included."""
     base, variant = split_name(name)
-    if variant is not None and variant not in ALGORITHMS:
-        raise no_variant(base, variant, list(ALGORITHMS))
+    if variant is not None and variant.lower() not in (*ALGORITHMS, DERIVED):
+        raise no_variant(base, variant, [*ALGORITHMS, DERIVED])
+    # A recipe knows the id by names that Gymnasium does not: in lower case, or after its file.
+    base = next((recipe.env_id for recipe in list_variants(base)), base)
+    name = base if variant is None else f"{base}:{variant.lower()}"
     # Wrong settings are refused before anything runs; no rollout that is derived below is larger than this.
     large = {"env": {"num_envs": 16}, "algo": {"name": "ppo", "num_steps": 256}}
     bare = resolve(name, given, derived=large)

@@ -73,7 +73,7 @@ function read(given, fields) {
 
 function plan(planned, seeds = 1) {
   if (planned === undefined) return nothing;
-  if (planned === null) return html`<p class="soft">It has no recipe: its settings will be derived from its facts.</p>`;
+  if (planned === null) return html`<p class="soft">Its settings will be derived from its facts.</p>`;
   return html`<p>${planned.description}</p>
     <p class="soft">${seeds > 1 ? `${count(seeds)} seeds of ` : ''}${count(planned.steps)} steps${planned.seconds ? html`, some ${duration(planned.seconds)} ${seeds > 1 ? 'each ' : ''}by ${planned.estimated_by}` : nothing}.</p>
     ${planned.doubts.map((doubt) => html`<p class="calm">${doubt}</p>`)}`;
