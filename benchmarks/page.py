@@ -10,6 +10,7 @@ from benchmarks.tables import (
     browser_table,
     cost_table,
     curiosity_table,
+    evaluating_table,
     growth_tables,
     limit_table,
     markdown,
@@ -26,7 +27,7 @@ __all__ = ["render_page", "targets_of", "write_page"]
 
 NAMES = (
     *("throughput", "solve", "race", "recurrent", "limit", "micro", "growth", "cost", "stepping"),
-    *("curiosity", "archive", "browser", "server", "crowd"),
+    *("curiosity", "archive", "browser", "server", "crowd", "evaluating"),
 )
 
 _INTRO = """\
@@ -124,6 +125,10 @@ _SECTIONS = {
     "minute, as fast as they are answered. 20 others send half a request.\nThen all leave at once.\n",
     "archive": "## What an archive costs\n\nThe bookkeeping of Go-Explore per step, by the number of cells: "
     "looking up, counting, drawing, replacing. No\nenvironment is stepped and no snapshot taken.\n",
+    "evaluating": "## What evaluating costs\n\nThe first variant of every recipe trains for some seconds "
+    "and is then evaluated: a step of evaluation in steps of\ntraining, and the share of the time that "
+    "evaluations take at most with it, besides the one that proves a run solved\n"
+    "(`python -m benchmarks.evaluating`).\n",
 }
 
 
@@ -162,6 +167,7 @@ def render_page(results: dict[str, dict[str, Any]]) -> str:
         "server": server_table(runs["server"]) if runs["server"] else "",
         "crowd": browser_table(runs["crowd"]) if runs["crowd"] else "",
         "archive": archive_table(runs["archive"]),
+        "evaluating": evaluating_table(runs["evaluating"]) if runs["evaluating"] else "",
     }
     parts = [_INTRO, "## Targets\n", targets_table(runs)]
     for name, title in _SECTIONS.items():

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from benchmarks.cost import CASE, OFF, PARTS_OF_IT, SPLIT
+from benchmarks.evaluating import most_time
 from benchmarks.figures import Spread, line_fit, paired_ratios, quartiles, spread
 from benchmarks.server import CASE as LISTED
 from benchmarks.server import EMPTY
@@ -334,3 +335,16 @@ def server_table(runs: Sequence[Record]) -> str:
         figures = [_range(spread(run[name] for run in own)) for name in ("seconds", "megabytes")]
         rows.append((tool, *figures, _noisy(own)))
     return markdown(("server", "first list of tools, s", "memory, MB", "noisy runs"), rows)
+
+
+def evaluating_table(runs: Sequence[Record]) -> str:
+    rows = []
+    for case in cases(runs):
+        own, failed = sound(newest(runs, case, OURS))
+        if not own:
+            rows.append((case, f"not measured: {failed[-1]}", "", "", ""))
+            continue
+        figures = (number(own[-1][name]) for name in ("mean_ep_length", "cost"))
+        rows.append((case, *figures, f"{most_time(own[-1]):.1%}", _noisy(own)))
+    head = ("recipe", "steps per episode", "cost of a step", "share of the time, at most", "noisy runs")
+    return markdown(head, rows)
