@@ -22,6 +22,7 @@ from wandb_files import history, of_kind, read_wandb
 import gymsolve
 from gymsolve.errors import ConfigError, MissingExtraError
 from gymsolve.metrics.trackers.tracker import RunFacts, make_sinks
+from gymsolve.runs.records import read_records
 from gymsolve.runs.run import Run
 from gymsolve.runs.videos import Video
 from gymsolve.text import number
@@ -67,6 +68,16 @@ def rows_of(run: Run) -> list[dict[str, Any]]:
     return run.read_metrics().rows
 
 
+def rows_sent(run: Run) -> list[dict[str, Any]]:
+    """With those that the resume set aside, such as the return of random actions at the end of a run.
+
+    Trackers that only append have them, too.
+    """
+    aside = read_records(run.path / "metrics.discarded.jsonl").rows
+    assert aside
+    return sorted([*rows_of(run), *aside], key=lambda record: record["env_steps"])
+
+
 def same(left: float, right: float) -> bool:
     return left == right or (math.isnan(left) and math.isnan(right))
 
@@ -87,12 +98,12 @@ def test_tensorboard_carries_the_values_of_the_records(tracked):
     run, _, _ = tracked
     events = EventAccumulator(str(run.path / "tensorboard"), size_guidance={"scalars": 0})
     events.Reload()
-    names = {name for record in rows_of(run) for name in record} - {"env_steps"}
+    names = {name for record in rows_sent(run) for name in record} - {"env_steps"}
     assert set(events.Tags()["scalars"]) == names
     for name in names:
         told = [(point.step, point.value) for point in events.Scalars(name)]
         # TensorBoard stores scalars in single precision.
-        kept = [(r["env_steps"], float(np.float32(r[name]))) for r in rows_of(run) if name in r]
+        kept = [(r["env_steps"], float(np.float32(r[name]))) for r in rows_sent(run) if name in r]
         assert [step for step, _ in told] == [step for step, _ in kept]
         assert all(same(a, b) for (_, a), (_, b) in zip(told, kept, strict=True))
     assert "alert/kl_shock" in events.Tags()["tensors"]
@@ -101,7 +112,7 @@ def test_tensorboard_carries_the_values_of_the_records(tracked):
 def test_wandb_carries_the_values_of_the_records(tracked):
     run, _, _ = tracked
     told = [row for row in history(read_wandb(run.path)) if "progress" in row]
-    expected = rows_of(run)
+    expected = rows_sent(run)
     assert len(told) == len(expected)
     for row, record in zip(told, expected, strict=True):
         own = {name: value for name, value in row.items() if name in record}
@@ -128,7 +139,7 @@ def test_trackio_carries_the_values_of_the_records(tracked):
     assert {name for name, _, _ in stored} == {f"ppo-{run.id}"}
     logged = [(step, json.loads(metrics)) for _, step, metrics in stored]
     told = [(step, metrics) for step, metrics in logged if "progress" in metrics]
-    expected = rows_of(run)
+    expected = rows_sent(run)
     assert [step for step, _ in told] == [record["env_steps"] for record in expected]
     for (_, metrics), record in zip(told, expected, strict=True):
         assert all(metrics[name] == value for name, value in record.items() if math.isfinite(value))

@@ -254,6 +254,9 @@ class _Verdicts:
     def __init__(self, answers):
         self.answers = list(answers)
 
+    def make_way(self, trainer, observer):
+        return []
+
     def announce(self, trainer):
         pass
 

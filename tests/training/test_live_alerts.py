@@ -11,6 +11,7 @@ import pytest
 
 import gymsolve
 from gymsolve.doctor.diagnose_run import diagnose_path
+from gymsolve.doctor.rules.blind import BLIND
 from gymsolve.doctor.rules.speed import SPEED
 from gymsolve.errors import UndeclaredMetricError
 from gymsolve.training.build import build_trainer
@@ -20,6 +21,8 @@ from gymsolve.training.publish import publish
 from gymsolve.training.session import start_run
 
 TIMED = {rule.id for rule in SPEED}
+ENDS = {rule.id for rule in BLIND}
+"""Judged at each end of a run, of the policy that it has then."""
 FAULT: dict[str, Any] = {"algo.learning_rate": 0.3, "eval.episodes": 5}
 
 
@@ -56,7 +59,7 @@ def test_a_resumed_run_does_not_tell_the_same_alert_again(faulty):
     gymsolve.resume(str(faulty.run.path), steps=9000, runs_dir=faulty.run.path.parent)
     after = [event["id"] for event in faulty.run.read_events().rows if event["kind"] == "alert"]
     assert after[: len(before)] == before
-    lasting = [name for name in after if name not in TIMED]
+    lasting = [name for name in after if name not in TIMED | ENDS]
     assert len(lasting) == len(set(lasting)), "an alert that was active is not told twice"
     told = diagnose_path(str(faulty.run.path)).to_json()
     assert {one["id"] for one in [*told["roots"], *told["consequences"]]} == set(after)

@@ -56,14 +56,14 @@ def blind_sample(record: Mapping[str, Any], name: str) -> Sample | None:
 
 def worthless_beside(records: Iterable[Mapping[str, Any]], mean: float, largest: float) -> str | None:
     """`doing nothing earns -200 over 5 episodes`, if a policy with these returns earns no more."""
-    told = None
+    words = None
     for record in records:
         for name, doing in _WORDS.items():
             reference = blind_sample(record, name)
             if reference is not None:
                 worse = not _exceeds(reference, mean, largest)
-                told = _words(doing, reference) if worse else None
-    return told
+                words = _words(doing, reference) if worse else None
+    return words
 
 
 def _exceeds(reference: Sample, mean: float, largest: float) -> bool:
