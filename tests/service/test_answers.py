@@ -94,7 +94,10 @@ def runs(place):
 
 
 def test_the_schemas_are_those_that_were_promised():
-    """A change here changes what `--json` prints. To accept it: PYTHONPATH=tests python tests/service/test_answers.py"""
+    """A change here changes what `--json` prints.
+
+    To accept it: PYTHONPATH=tests python tests/service/test_answers.py
+    """
     assert json.loads(SCHEMAS.read_text()) == promised()
 
 

@@ -69,7 +69,7 @@ class Evaluation(Answer):
     repeated_share: float | None = left_out()
     """Share of discrete actions that repeat the action before."""
     no_better_than: str | None = left_out()
-    """Where these episodes earn no more: the return, at the end of training, of a policy that sees nothing."""
+    """Return of a policy that sees nothing, as measured in training, where these episodes earn no more."""
     training_only: tuple[str, ...]
     """Wrappers of training that these episodes do not have, or have with other options."""
     as_trained: AsTrained | None = left_out()  # noqa: RUF009 - which is `field`
