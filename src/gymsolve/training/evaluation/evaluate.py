@@ -26,8 +26,10 @@ from gymsolve.training.evaluation.result import EvalResult, join_results
 __all__ = ["EvalResult", "Evaluator", "Verdict"]
 
 _SURE = 3.0
-"""Standard errors beyond which a threshold counts as out of reach: wrong about once in a thousand times, and
-then the next evaluation proves what this one did not."""
+"""Standard errors beyond which a threshold counts as out of reach: wrong in about one of a thousand proofs that
+would succeed, and in two or three of a hundred where a few returns far above the others decide the mean."""
+_FIRST = 0.2
+"""Share of a proof's episodes that are played in any case: fewer of them say little about the others."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Evaluator(Player):
         metrics, solved = result.metrics() | self._told(result.tasks, there), False
         if self._reached(result) and result.fewest >= settings.solved_episodes:
             again = self._prove(
-                policy, settings.solved_episodes, Draw("confirm", round_number), None, on_step
+                policy, settings.solved_episodes, Draw("confirm", round_number), result, on_step
             )
             played.append(again)
             if not again.lost:
@@ -113,15 +115,20 @@ class Evaluator(Player):
         return bars | flags | {"eval/tasks_reached": float(len(there))}
 
     def _prove(
-        self, policy: Policy, count: int, draw: Draw, before: EvalResult | None, on_step: OnStep | None
+        self, policy: Policy, count: int, draw: Draw, before: EvalResult, on_step: OnStep | None
     ) -> EvalResult:
-        """Further episodes of the tasks that decide, after those `before`, while it is in reach."""
+        """Episodes of the tasks that decide, while it is in reach; those `before` tell what to expect.
+
+        Further ones count together with those before, a confirmation counts alone.
+        """
+        total, alone = self.config.eval.solved_episodes, draw.stream == "confirm"
 
         def hopeless(task: str, episodes: Sequence[Episode]) -> bool:
-            part = before.tasks.get(task, before) if before is not None else None
-            values = self._values([*(part.episodes if part is not None else ()), *episodes])
-            bar, total = self._thresholds.get(task), self.config.eval.solved_episodes
-            return bar is not None and is_out_of_reach(values, total, bar, _SURE)
+            bar, known = self._thresholds.get(task), before.tasks.get(task, before).episodes
+            values = self._values(episodes if alone else [*known, *episodes])
+            like = self._values(known) if alone else ()
+            enough = len(values) >= _FIRST * total
+            return bar is not None and enough and is_out_of_reach(values, total, bar, _SURE, like)
 
         tasks = (self.goal,) if self.goal else ()
         return self.play_draw(policy, count, draw, tasks=tasks, hopeless=hopeless, on_step=on_step)
