@@ -107,7 +107,7 @@ def test_what_came_before_training_counts(monkeypatch):
 
 
 def test_videos_are_left_out_where_no_time_is_left(monkeypatch):
-    clock = Hours(monkeypatch, rollout=1.0, evaluation=130.0)
+    clock = Hours(monkeypatch, rollout=1.0, evaluation=200.0)
     outcome = clock.train(**{"video.enabled": True, "eval.num_envs": 2})
     assert clock.passed >= LIMIT - 1
     assert evaluated(outcome.run) == []
@@ -136,3 +136,27 @@ def test_the_live_line_says_what_is_left(monkeypatch):
     assert progress_line(view, 30.0).endswith("1:30 left of 2:00")
     view.steps_before = 0  # at this pace the budget is spent in 30 s, before the limit
     assert progress_line(view, 30.0).endswith("0:30 left")
+
+
+def test_what_a_blind_policy_earns_is_not_measured_in_the_time_of_the_report(monkeypatch):
+    clock = Hours(monkeypatch, rollout=1.0, evaluation=1.25)
+    outcome = clock.train(**{"eval.episodes": 5})
+    assert evaluated(outcome.run) == [outcome.env_steps]
+    assert not any("blind/random_reward" in row for row in outcome.run.read_metrics().rows)
+    assert LIMIT - 30 <= clock.passed <= LIMIT - 30 + 2
+
+
+def test_an_evaluation_ends_before_the_time_of_the_report(monkeypatch):
+    clock = Hours(monkeypatch, rollout=1.0, evaluation=7.0)
+    outcome = clock.train(**{"eval.episodes": 200, "eval.num_envs": 1})
+    assert evaluated(outcome.run) == []
+    assert clock.passed <= LIMIT - 30 + 7
+
+
+def test_a_lost_evaluation_says_nothing_of_the_time_of_the_last_one(monkeypatch):
+    limit = TimeLimit(LIMIT, began=0.0)
+    kept = limit.kept
+    limit.saw_evaluation(0.0)  # its process died, each time
+    assert limit.kept == kept
+    limit.saw_evaluation(20.0)
+    assert limit.kept == 20.0 * 1.5 + 30.0

@@ -40,7 +40,11 @@ def execute(
     signalled = StopSignal()
     monitor = StopMonitor(signalled, run, trainer, observer)
     afterwards.callback(monitor.close)
-    scheduler = make_scheduler(trainer, cancelled=lambda: signalled.reason is not None or trainer.time_is_up)
+
+    def cancelled() -> bool:
+        return signalled.reason is not None or trainer.evaluates_no_more
+
+    scheduler = make_scheduler(trainer, cancelled)
     with (
         FailureHandler(trainer, run, scheduler, observer),  # which ends the scheduler's process, too
         signalled.listening(),
@@ -65,7 +69,7 @@ def execute(
             _note_missing_evaluation(trainer, run, observer)
         # After the checkpoint: a resume sets these records aside and goes on as if there had been no end.
         elif reason in ("steps", "time"):
-            record_blind(trainer, run, observer, lambda: signalled.reason is not None or trainer.time_is_up)
+            record_blind(trainer, run, observer, cancelled)
         if trainer.averager.latest:
             write_record(trainer, run, observer)
         outcome = _finish(trainer, run, reason)
@@ -112,7 +116,7 @@ def _evaluate_last(trainer: Trainer, run: Run, scheduler: EvalScheduler, observe
     record_evaluations(trainer, run, observer, scheduler.drain(observer))
     if counters.last_eval != counters.env_steps and counters.judging is None:
         counters.eval_round += 1
-        if trainer.time_is_up:
+        if trainer.evaluates_no_more:
             scheduler.announce(trainer)
             return
         record_evaluations(trainer, run, observer, scheduler.submit(trainer, run, observer))
