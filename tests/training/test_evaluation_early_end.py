@@ -147,3 +147,19 @@ def test_a_confirmation_of_a_single_copy_is_not_ended_by_its_first_episodes(leng
     else:
         pytest.fail("no seed begins badly")
     assert judge(config, policy, bar).solved
+
+
+def test_further_episodes_that_a_cap_cuts_leave_the_routine_ones_as_they_were(lengths):
+    """Of episodes that were cut the short ones have ended, and would pull the mean down."""
+    settings, policy = lengths
+    player = Player(settings(0))
+    routine = player.play(policy, 20)
+    player.close()
+    capped = TrainConfig.model_validate(settings(0).model_dump() | {"eval": {"max_steps": routine.env_steps + 1}})
+    verdict = judge(capped, policy, routine.mean)
+    assert (verdict.complete, verdict.solved) == (True, False)
+    assert (verdict.mean, verdict.metrics["eval/episodes"]) == (routine.mean, 20)
+    assert verdict.metrics["eval/mean_ep_length"] == routine.mean
+    assert verdict.played_steps > 2 * routine.env_steps
+    assert "cut off by eval.max_steps" in verdict.cut
+    assert verdict.cut.endswith("it cannot prove solved, and the 20 episodes before it count")

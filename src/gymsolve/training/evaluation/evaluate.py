@@ -78,7 +78,8 @@ class Evaluator(Player):
         if missing > 0 and self._within_reach(result):
             further = self._prove(policy, missing, FURTHER, routine, on_step)
             played.append(further)
-            result = result if further.lost else join_results(routine, further)
+            if further.complete and not further.lost:  # of episodes that were cut, the short ones have ended
+                result = join_results(routine, further)
         there = [name for name, part in result.tasks.items() if self._reached(part, name)]
         metrics, solved = result.metrics() | self._told(result.tasks, there), False
         if self._reached(result) and result.fewest >= settings.solved_episodes:
@@ -102,7 +103,9 @@ class Evaluator(Player):
             void=result.lost,
             rate=result.success_rate if self._by_success else None,
             played_steps=sum(result.env_steps for result in played),
-            cut=next((self._why_cut(part) for part in played if not part.complete and not part.lost), ""),
+            cut=next(
+                (self._why_cut(part, result) for part in played if not part.complete and not part.lost), ""
+            ),
             reached=len(there),
         )
 
@@ -140,15 +143,19 @@ class Evaluator(Player):
         successes = [float(episode.success) for episode in episodes if episode.success is not None]
         return [*successes, 0.0, 1.0]  # as `_measured` counts them
 
-    def _why_cut(self, result: EvalResult) -> str:
+    def _why_cut(self, result: EvalResult, counted: EvalResult) -> str:
+        """Why a part was cut off, and what that means for the evaluation, of which others are `counted`."""
         settings = self.config.eval
         cap = f"eval.max_seconds={settings.max_seconds:g}"
         if result.env_steps >= settings.max_steps:
             cap = f"eval.max_steps={settings.max_steps}"
+        means = "it decides neither solved nor best"
+        if counted.complete:
+            means = f"it cannot prove solved, and the {len(counted.episodes)} episodes before it count"
         return (
             f"the evaluation was cut off by {cap}: {plural(len(result.episodes), 'episode')} had ended, "
             f"after {grouped(result.env_steps)} steps in {duration(result.seconds)}; "
-            "it decides neither solved nor best"
+            f"{means}"
         )
 
     def _within_reach(self, result: EvalResult, task: str = "") -> bool:
