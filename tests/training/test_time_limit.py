@@ -73,6 +73,11 @@ def test_a_limit_that_an_evaluation_exceeds_is_kept_and_a_resume_makes_up_for_it
         f"left no time for the evaluation at step {outcome.env_steps}, which decides neither solved nor best"
     )
     assert left_out in notes(outcome.run)[-1]
+    assert notes(outcome.run)[-1].endswith(f"gymsolve resume {outcome.run.id}")
+    # The evaluation is all that the next sitting does, and it does not fit: as long again is of no use.
+    clock = Hours(monkeypatch, evaluation=LIMIT / 2)
+    assert gymsolve.resume(outcome.run, observer=clock).env_steps == outcome.env_steps
+    assert notes(outcome.run)[-1].endswith(f"gymsolve resume {outcome.run.id} --max-seconds 2000")
     monkeypatch.undo()
     resumed = gymsolve.resume(outcome.run, steps=outcome.env_steps + 32, max_seconds="1h")
     assert evaluated(outcome.run) == [outcome.env_steps, outcome.env_steps + 32]
