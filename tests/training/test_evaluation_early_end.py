@@ -155,7 +155,8 @@ def test_further_episodes_that_a_cap_cuts_leave_the_routine_ones_as_they_were(le
     player = Player(settings(0))
     routine = player.play(policy, 20)
     player.close()
-    capped = TrainConfig.model_validate(settings(0).model_dump() | {"eval": {"max_steps": routine.env_steps + 1}})
+    cap = {"eval": {"max_steps": routine.env_steps + 1}}
+    capped = TrainConfig.model_validate(settings(0).model_dump() | cap)
     verdict = judge(capped, policy, routine.mean)
     assert (verdict.complete, verdict.solved) == (True, False)
     assert (verdict.mean, verdict.metrics["eval/episodes"]) == (routine.mean, 20)

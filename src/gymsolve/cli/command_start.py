@@ -32,7 +32,7 @@ def command_began() -> float:
 
 
 def _age_of_process() -> float:
-    """Seconds since the start of this process; 0 where the system does not say, or if it was another program."""
+    """Seconds since the start of this process; 0 if the system does not say, or it was another program."""
     if sys.platform != "linux":
         return 0.0
     try:

@@ -138,8 +138,8 @@ class _ImageValues:
 class _OneHot:
     """The vectors of at least two numbers that have been one-hot so far.
 
-    All zeros may mean an end, or nothing. But lights that are never on, and a vector that never changes, are no
-    categories: at least two places must hold the 1, and most of the vectors must have one.
+    All zeros may mean an end, or nothing. But lights that are never on, and a vector that never changes, are
+    no categories: at least two places must hold the 1, and half of the vectors must have one.
     """
 
     def __init__(self, spec: EnvSpec, obs: Obs) -> None:

@@ -132,12 +132,12 @@ def _is_unsaved(trainer: Trainer) -> bool:
 
 
 def _note_missing_evaluation(trainer: Trainer, run: Run, observer: Observer, owed: int | None) -> None:
-    """Say which evaluation is missing; one that was `owed` when the sitting began does not fit into the limit."""
+    """Say which evaluation is missing; one that was `owed` at the beginning does not fit into the limit."""
     step, seconds = trainer.counters.judging, trainer.config.max_seconds or 0.0
     longer = f" --max-seconds {math.ceil(2.0 * seconds)}" if owed == step else ""
     text = (
-        f"max_seconds ({took(seconds)}) left no time for the evaluation at step {step}, which decides neither "
-        f"solved nor best; make up for it with: gymsolve resume {run.id}{longer}"
+        f"max_seconds ({took(seconds)}) left no time for the evaluation at step {step}, which decides "
+        f"neither solved nor best; make up for it with: gymsolve resume {run.id}{longer}"
     )
     log_event(run, observer, "note", trainer.counters.env_steps, text)
 

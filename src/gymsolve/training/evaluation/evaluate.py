@@ -26,8 +26,8 @@ from gymsolve.training.evaluation.result import EvalResult, join_results
 __all__ = ["EvalResult", "Evaluator", "Verdict"]
 
 _SURE = 3.0
-"""Standard errors beyond which a threshold counts as out of reach: wrong in about one of a thousand proofs that
-would succeed, and in two or three of a hundred where a few returns far above the others decide the mean."""
+"""Standard errors beyond which a threshold counts as out of reach: wrong in about one of a thousand proofs
+that would succeed, and in two or three of a hundred where a few returns far above the others decide."""
 _FIRST = 0.2
 """Share of a proof's episodes that are played in any case: fewer of them say little about the others."""
 
