@@ -251,6 +251,17 @@ def test_long_episodes_that_pay_all_along_get_long_stretches_of_few_copies(
     assert chosen["env"]["num_envs"] == 8
 
 
+@pytest.mark.parametrize("own", [{"algo.name": "a2c"}, {"algo.name": "reinforce"}, {"algo.num_steps": 64}])
+def test_few_copies_are_for_long_stretches_alone(own: dict[str, Any]) -> None:
+    gym.register("Mine/Stroke-v0", entry_point=Stroke, max_episode_steps=1000)
+    try:
+        plan = plan_run("Mine/Stroke-v0", own)
+    finally:
+        del gym.registry["Mine/Stroke-v0"]
+    assert plan.config.env.num_envs == 16
+    assert not any("rollouts of" in reason for reason in plan.reasons)
+
+
 def test_an_atari_game_takes_the_settings_of_its_family() -> None:
     pytest.importorskip("ale_py")
     plan = plan_run("ALE/Tetris-v5", {"steps": "1m"})
