@@ -72,7 +72,7 @@ def _throughput(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
 
 
 def _evaluating(runs: Sequence[Record]) -> list[tuple[str, str, str]]:
-    """One row for recipes whose evaluations are put off, one for those that nothing but their cadence limits."""
+    """One row for recipes whose evaluations are put off, one for those that only their cadence limits."""
     sound = [run for run in runs if "error" not in run]
     asked = f"≤ {MOST:.0%} of the time"
     return [
