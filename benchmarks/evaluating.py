@@ -81,10 +81,15 @@ def work(name: str, seconds: str, folder: str) -> None:
     print(json.dumps(record))
 
 
+def is_limited(record: Record) -> bool:
+    """Are evaluations of this recipe put off until training has earned them?"""
+    return resolve(record["case"]).config.eval.greatest_share is not None
+
+
 def most_time(record: Record) -> float:
     """Upper bound of the share of the time that evaluations take with the recipe as it is now.
 
-    With a cadence of its own and no limit, the share of the routine evaluations.
+    With a cadence of its own and no limit, the share of the routine evaluations: failed proofs come on top.
     """
     config = resolve(record["case"]).config
     share = config.eval.greatest_share

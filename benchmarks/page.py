@@ -127,8 +127,8 @@ _SECTIONS = {
     "looking up, counting, drawing, replacing. No\nenvironment is stepped and no snapshot taken.\n",
     "evaluating": "## What evaluating costs\n\nThe first variant of every recipe trains for some seconds "
     "and is then evaluated: a step of evaluation in steps of\ntraining, and the share of the time that "
-    "evaluations take at most with it, besides the one that proves a run solved\n"
-    "(`python -m benchmarks.evaluating`).\n",
+    "evaluations take at most with it, besides the one that proves a run solved; with a\ncadence of its own, "
+    "that of routine evaluations alone (`python -m benchmarks.evaluating`).\n",
 }
 
 

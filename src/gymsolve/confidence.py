@@ -7,6 +7,7 @@ bounds, mean ∓ z·s/√n with the spread s of the sample; both are the mean wh
 
 import math
 from collections.abc import Sequence
+from math import fsum
 from statistics import NormalDist, fmean, stdev
 
 
@@ -44,16 +45,27 @@ def fewest_for(share: float, z: float) -> int:
     return math.ceil(z * z * share / (1.0 - share) - 1e-9)
 
 
-def is_out_of_reach(values: Sequence[float], total: int, bar: float, z: float) -> bool:
+def is_out_of_reach(
+    values: Sequence[float], total: int, bar: float, z: float, like: Sequence[float] = ()
+) -> bool:
     """True if the mean of `total` values will stay below a bar, judging by the first ones of them.
 
-    The values to come are expected around the mean of those that are there, and `z` standard errors of that
-    prediction are granted.
+    The values to come are expected as those that are known: the first ones, and others that are `like` them.
+    `z` standard errors of that prediction are granted, and more where few values are far above the others:
+    then a sample that lacks them has both a mean and a spread that are too small.
     """
-    count, rest = len(values), total - len(values)
-    if count < 2 or rest < 1:
+    known, rest = [*like, *values], total - len(values)
+    if len(known) < 2 or rest < 1:
         return False
-    mean = fmean(values)
-    spread = 0.0 if min(values) == max(values) else stdev(values)
-    best = mean + z * spread * math.sqrt(1.0 / count + 1.0 / rest)
-    return (count * mean + rest * best) / total < bar
+    mean = fmean(known)
+    spread = 0.0 if min(known) == max(known) else stdev(known)
+    best = mean + z * spread * math.sqrt(1.0 / len(known) + 1.0 / rest) + _lift(known, mean, spread, z)
+    return (fsum(values) + rest * best) / total < bar
+
+
+def _lift(values: Sequence[float], mean: float, spread: float, z: float) -> float:
+    """By how much more the mean may exceed that of a sample with a few large values (Johnson 1978)."""
+    if spread == 0.0:
+        return 0.0
+    skewness = fmean([((value - mean) / spread) ** 3 for value in values])
+    return max(0.0, skewness) * spread * (2.0 * z * z + 1.0) / (6.0 * len(values))

@@ -138,6 +138,28 @@ def test_one_hot_vectors_are_learned_from_like_categories(more: bool) -> None:
     assert any("one-hot" in reason for reason in reasons) == (not more)
 
 
+class Lights(Code):
+    """Lights of which random actions turn none on (`on` is -1), or one that is always on."""
+
+    def __init__(self, on: int = -1) -> None:
+        super().__init__()
+        self._on = on
+
+    def _code(self, state: int) -> Any:
+        return (np.arange(6) == self._on).astype(np.float32)
+
+
+@pytest.mark.parametrize("on", [-1, 2])
+def test_lights_that_never_change_are_no_categories(on: int) -> None:
+    gym.register("Mine/Lights-v0", entry_point=Lights, max_episode_steps=40, kwargs={"on": on})
+    try:
+        recipe, reasons = derive_recipe("Mine/Lights-v0")
+    finally:
+        del gym.registry["Mine/Lights-v0"]
+    assert (recipe["net"]["normalize_obs"], recipe["algo"]["learning_rate"]) == ("running", 3e-4)
+    assert not any("one-hot" in reason or "categorical observations" in reason for reason in reasons)
+
+
 def test_what_the_user_sets_is_what_is_looked_at() -> None:
     settings = {"env.wrappers": [{"discrete_encoder": {"encoding": "onehot"}}], "env.max_episode_steps": 9}
     plan = plan_run("Sample/Masked-v0", settings)
@@ -227,6 +249,17 @@ def test_long_episodes_that_pay_all_along_get_long_stretches_of_few_copies(
     assert (recipe["env"]["num_envs"], algo["num_steps"], algo["num_minibatches"]) == shape
     assert any("in which most steps pay" in reason for reason in reasons) == (shape[1] > 64)
     assert chosen["env"]["num_envs"] == 8
+
+
+@pytest.mark.parametrize("own", [{"algo.name": "a2c"}, {"algo.name": "reinforce"}, {"algo.num_steps": 64}])
+def test_few_copies_are_for_long_stretches_alone(own: dict[str, Any]) -> None:
+    gym.register("Mine/Stroke-v0", entry_point=Stroke, max_episode_steps=1000)
+    try:
+        plan = plan_run("Mine/Stroke-v0", own)
+    finally:
+        del gym.registry["Mine/Stroke-v0"]
+    assert plan.config.env.num_envs == 16
+    assert not any("rollouts of" in reason for reason in plan.reasons)
 
 
 def test_an_atari_game_takes_the_settings_of_its_family() -> None:

@@ -89,3 +89,78 @@ def test_equal_returns_below_the_threshold_leave_no_doubt():
     assert not is_out_of_reach([0.5] * 40, 100, 0.5, 3.0)
     assert not is_out_of_reach([0.0], 100, 0.5, 3.0)
     assert not is_out_of_reach([0.0] * 100, 100, 0.5, 3.0)
+
+
+def scarce(draw, count):
+    """Few returns are far above the others: 10 in one of twenty episodes, else 0."""
+    return 10.0 * (draw.random(count) < 0.05)
+
+
+RETURNS = {
+    "even": (lambda draw, count: draw.normal(0.0, 1.0, count), 0.0, 0.005),
+    "all or nothing": (lambda draw, count: (draw.random(count) < 0.74).astype(float), 0.7, 0.005),
+    "mostly nothing": (lambda draw, count: (draw.random(count) < 0.2).astype(float), 0.18, 0.005),
+    "scarce": (scarce, 0.4, 0.03),
+}
+
+
+@pytest.mark.parametrize("copies", [5, 25])
+@pytest.mark.parametrize("kind", RETURNS)
+def test_a_confirmation_that_would_succeed_is_hardly_ever_given_up(kind, copies):
+    sample, bar, most = RETURNS[kind]
+    draw, would_succeed, given_up = np.random.default_rng(0), 0, 0
+    while would_succeed < 300:
+        long, again = sample(draw, 100), sample(draw, 100)
+        if min(long.mean(), again.mean()) < bar:
+            continue
+        would_succeed += 1
+        looks = [count for count in range(copies, 100, copies) if count >= 20]
+        given_up += any(is_out_of_reach(again[:count], 100, bar, 3.0, long) for count in looks)
+    assert given_up <= most * would_succeed
+
+
+@pytest.mark.parametrize("kind", RETURNS)
+def test_further_episodes_that_would_succeed_are_hardly_ever_given_up(kind):
+    sample, bar, most = RETURNS[kind]
+    draw, would_succeed, given_up = np.random.default_rng(0), 0, 0
+    while would_succeed < 1000:
+        values = sample(draw, 100)
+        if values.mean() < bar or values[:20].mean() + 2.0 * values[:20].std() / 20**0.5 < bar:
+            continue
+        would_succeed += 1
+        given_up += any(is_out_of_reach(values[:count], 100, bar, 3.0) for count in (47, 74))
+    assert given_up <= most * would_succeed
+
+
+def test_a_confirmation_of_a_single_copy_is_not_ended_by_its_first_episodes(lengths):
+    settings, policy = lengths
+    one = {"eval": {"num_envs": 1}}
+    for seed in range(40):
+        config = TrainConfig.model_validate(settings(seed).model_dump() | one)
+        player = Player(config)
+        long, again = player.play(policy, 100), player.play_draw(policy, 100, Draw("confirm", 1))
+        player.close()
+        first = [episode.raw_return for episode in again.episodes[:20]]
+        bar = min(long.mean, again.mean)
+        if any(is_out_of_reach(first[:count], 100, bar, 3.0) for count in range(2, 10)):
+            break  # judged by themselves, the first few of a confirmation that succeeds leave no hope
+    else:
+        pytest.fail("no seed begins badly")
+    assert judge(config, policy, bar).solved
+
+
+def test_further_episodes_that_a_cap_cuts_leave_the_routine_ones_as_they_were(lengths):
+    """Of episodes that were cut the short ones have ended, and would pull the mean down."""
+    settings, policy = lengths
+    player = Player(settings(0))
+    routine = player.play(policy, 20)
+    player.close()
+    cap = {"eval": {"max_steps": routine.env_steps + 1}}
+    capped = TrainConfig.model_validate(settings(0).model_dump() | cap)
+    verdict = judge(capped, policy, routine.mean)
+    assert (verdict.complete, verdict.solved) == (True, False)
+    assert (verdict.mean, verdict.metrics["eval/episodes"]) == (routine.mean, 20)
+    assert verdict.metrics["eval/mean_ep_length"] == routine.mean
+    assert verdict.played_steps > 2 * routine.env_steps
+    assert "cut off by eval.max_steps" in verdict.cut
+    assert verdict.cut.endswith("it cannot prove solved, and the 20 episodes before it count")

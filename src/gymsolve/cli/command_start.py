@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+_LONGEST_START = 10.0
+"""Seconds from the start of a process to its first import of gymsolve, at most. An older process has been
+something else before: `exec`, the last line of many scripts that start containers, keeps a process's age."""
 _BEGAN: ContextVar[float | None] = ContextVar("when the command began", default=None)
 
 
@@ -29,7 +32,7 @@ def command_began() -> float:
 
 
 def _age_of_process() -> float:
-    """Seconds since the start of this process; 0 where the system does not say."""
+    """Seconds since the start of this process; 0 if the system does not say, or it was another program."""
     if sys.platform != "linux":
         return 0.0
     try:
@@ -38,4 +41,5 @@ def _age_of_process() -> float:
         return 0.0
     # The command name in parentheses may itself contain spaces and parentheses.
     ticks = int(stat[stat.rindex(")") + 2 :].split()[19])
-    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return age if 0.0 <= age <= _LONGEST_START else 0.0

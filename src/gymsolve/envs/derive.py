@@ -49,12 +49,18 @@ class _Draft:
 
 
 def derive_recipe(
-    env_id: str, given: Mapping[str, Any] | None = None, budget: int | None = None, tell: Tell | None = None
+    env_id: str,
+    given: Mapping[str, Any] | None = None,
+    budget: int | None = None,
+    tell: Tell | None = None,
+    *,
+    stretches: bool = True,
 ) -> tuple[dict[str, Any], list[str]]:
     """A mapping in the shape of `TrainConfig`, and the reasons for its values.
 
     `given` holds settings of `env` that the user has chosen, `budget` the number of steps where it is set.
-    `tell` hears how far the look at the environment is.
+    `tell` hears how far the look at the environment is. Without `stretches`, the length of rollouts is not
+    derived, for it is the user's or that of another algorithm: few copies are then no use.
     """
     given = given or {}
     known = find_family(env_id)
@@ -82,7 +88,7 @@ def derive_recipe(
     _for_actions(draft, spec)
     _for_horizon(draft, spec, census)
     _for_rewards(draft, spec, census, bool(images), chosen=budget is not None)
-    if _is_long_and_dense(spec, census) and not images:
+    if stretches and _is_long_and_dense(spec, census) and not images:
         _for_long_episodes(draft, spec, budget or draft.rest["steps"], keep_envs="num_envs" in given)
     elif budget is not None:
         _for_budget(draft, budget, census, keep_envs="num_envs" in given)

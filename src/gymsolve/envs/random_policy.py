@@ -115,7 +115,7 @@ def take_census(
         min_reward=min(paid, default=0.0),
         max_reward=max(paid, default=0.0),
         image_values=images.seen,
-        one_hot=tuple(codes.keys),
+        one_hot=codes.keys,
         cut=watch.cut,
     )
 
@@ -136,20 +136,34 @@ class _ImageValues:
 
 
 class _OneHot:
-    """The vectors of at least two numbers that have been one-hot so far; all zeros may mean an end."""
+    """The vectors of at least two numbers that have been one-hot so far.
+
+    All zeros may mean an end, or nothing. But lights that are never on, and a vector that never changes, are
+    no categories: at least two places must hold the 1, and half of the vectors must have one.
+    """
 
     def __init__(self, spec: EnvSpec, obs: Obs) -> None:
-        self.keys = [
-            key for key, entry in spec.obs.items() if entry.kind == "vector" and math.prod(entry.shape) > 1
-        ]
+        sizes = {key: math.prod(entry.shape) for key, entry in spec.obs.items() if entry.kind == "vector"}
+        self._seen = {key: np.zeros(size + 1, np.int64) for key, size in sizes.items() if size > 1}
+        """How often each place held the 1, and after them how often none did."""
         self.look(obs)
 
-    def look(self, obs: Obs) -> None:
-        self.keys = [key for key in self.keys if self._is_code(obs[key].reshape(len(obs[key]), -1))]
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(
+            key
+            for key, (*ones, zeros) in self._seen.items()
+            if np.count_nonzero(ones) >= 2 and sum(ones) >= zeros
+        )
 
-    @staticmethod
-    def _is_code(rows: Array) -> bool:
-        return bool(((rows == 0) | (rows == 1)).all()) and bool(((rows == 1).sum(axis=1) <= 1).all())
+    def look(self, obs: Obs) -> None:
+        for key in list(self._seen):
+            rows = obs[key].reshape(len(obs[key]), -1)
+            ones = rows == 1
+            if ((rows == 0) | ones).all() and (ones.sum(axis=1) <= 1).all():
+                self._seen[key] += [*ones.sum(axis=0), np.count_nonzero(~ones.any(axis=1))]
+            else:
+                del self._seen[key]
 
 
 class _Watch:

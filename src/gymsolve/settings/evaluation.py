@@ -18,7 +18,8 @@ class EvalConfig(Model):
     are long, evaluations are put off. None means 0.25 if `every` is 0, and no limit otherwise."""
     cost: Annotated[float, Field(gt=0)] = 1.0
     """Time of an environment step in evaluation, in steps of training, which `share` counts with. Recipes
-    have measured values; it is about 1 where simulating takes nearly all of the time."""
+    without a cadence of their own have measured values; it is about 1 where simulating takes nearly all of
+    the time."""
     episodes: Positive = 20
     """Episodes of a routine evaluation, on the same seeds each time."""
     steps: Annotated[Steps, Field(gt=0)] | None = None

@@ -40,7 +40,11 @@ def execute(
     signalled = StopSignal()
     monitor = StopMonitor(signalled, run, trainer, observer)
     afterwards.callback(monitor.close)
-    scheduler = make_scheduler(trainer, cancelled=lambda: signalled.reason is not None or trainer.time_is_up)
+
+    def cancelled() -> bool:
+        return signalled.reason is not None or trainer.evaluates_no_more
+
+    scheduler = make_scheduler(trainer, cancelled)
     with (
         FailureHandler(trainer, run, scheduler, observer),  # which ends the scheduler's process, too
         signalled.listening(),
@@ -52,7 +56,8 @@ def execute(
         if recorder is not None:
             observer = recorder.minding(observer)
         _log_start(trainer, run, observer, notes)
-        if trainer.counters.judging is not None:
+        owed = trainer.counters.judging
+        if owed is not None:
             record_evaluations(trainer, run, observer, scheduler.make_up(trainer, run, observer))
         reason = train_loop(trainer, run, scheduler, observer, signalled)
         if reason in ("steps", "time"):
@@ -62,10 +67,10 @@ def execute(
         if _is_unsaved(trainer):
             save(trainer, run, "end")
         if reason == "time" and trainer.counters.judging is not None:
-            _note_missing_evaluation(trainer, run, observer)
+            _note_missing_evaluation(trainer, run, observer, owed)
         # After the checkpoint: a resume sets these records aside and goes on as if there had been no end.
         elif reason in ("steps", "time"):
-            record_blind(trainer, run, observer, lambda: signalled.reason is not None or trainer.time_is_up)
+            record_blind(trainer, run, observer, cancelled)
         if trainer.averager.latest:
             write_record(trainer, run, observer)
         outcome = _finish(trainer, run, reason)
@@ -112,7 +117,7 @@ def _evaluate_last(trainer: Trainer, run: Run, scheduler: EvalScheduler, observe
     record_evaluations(trainer, run, observer, scheduler.drain(observer))
     if counters.last_eval != counters.env_steps and counters.judging is None:
         counters.eval_round += 1
-        if trainer.time_is_up:
+        if trainer.evaluates_no_more:
             scheduler.announce(trainer)
             return
         record_evaluations(trainer, run, observer, scheduler.submit(trainer, run, observer))
@@ -126,11 +131,13 @@ def _is_unsaved(trainer: Trainer) -> bool:
     return trainer.saved_step != counters.env_steps or trainer.unsaved_verdict or owed
 
 
-def _note_missing_evaluation(trainer: Trainer, run: Run, observer: Observer) -> None:
-    step, limit = trainer.counters.judging, took(trainer.config.max_seconds or 0.0)
+def _note_missing_evaluation(trainer: Trainer, run: Run, observer: Observer, owed: int | None) -> None:
+    """Say which evaluation is missing; one that was `owed` at the beginning does not fit into the limit."""
+    step, seconds = trainer.counters.judging, trainer.config.max_seconds or 0.0
+    longer = f" --max-seconds {math.ceil(2.0 * seconds)}" if owed == step else ""
     text = (
-        f"max_seconds ({limit}) left no time for the evaluation at step {step}, which decides neither solved "
-        f"nor best; make up for it with: gymsolve resume {run.id}"
+        f"max_seconds ({took(seconds)}) left no time for the evaluation at step {step}, which decides "
+        f"neither solved nor best; make up for it with: gymsolve resume {run.id}{longer}"
     )
     log_event(run, observer, "note", trainer.counters.env_steps, text)
 

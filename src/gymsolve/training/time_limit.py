@@ -42,6 +42,11 @@ class TimeLimit:
         return now() >= self.ends
 
     @property
+    def is_nearly_over(self) -> bool:
+        """Is no more left than what is kept for saving, the report and the videos? Then evaluations end."""
+        return now() >= self.ends - self._rest
+
+    @property
     def kept(self) -> float:
         """Seconds that are kept for the last evaluation and what follows it."""
         return self._kept(_SLACK)
@@ -56,8 +61,8 @@ class TimeLimit:
         self._iteration = now() - self._began
 
     def saw_evaluation(self, seconds: float) -> None:
-        """An evaluation has taken so long; so will the last one."""
-        self._evaluation = seconds
+        """An evaluation has taken so long; so will the last one. One whose process died took no time."""
+        self._evaluation = seconds or self._evaluation
 
     def watching(self, on_step: Callable[[int, int], None]) -> Callable[[int, int], None]:
         """`on_step`, which ends a rollout that takes what an evaluation needs."""
@@ -70,6 +75,9 @@ class TimeLimit:
 
         return hear
 
+    @property
+    def _rest(self) -> float:
+        return min(_MOST_REST, max(_LEAST_REST, _REST * self.seconds), _MOST * self.seconds)
+
     def _kept(self, slack: float) -> float:
-        rest = min(_MOST_REST, max(_LEAST_REST, _REST * self.seconds))
-        return min(slack * self._evaluation + rest, _MOST * self.seconds)
+        return min(slack * self._evaluation + self._rest, _MOST * self.seconds)

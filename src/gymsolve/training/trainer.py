@@ -136,6 +136,11 @@ class Trainer:
     def time_is_up(self) -> bool:
         return self.time_limit is not None and self.time_limit.is_over
 
+    @property
+    def evaluates_no_more(self) -> bool:
+        """What is left of the time limit is for the report and the videos."""
+        return self.time_limit is not None and self.time_limit.is_nearly_over
+
     def limit_time(self, began: float) -> None:
         """The command began at this moment; its settings may limit its time."""
         if self.config.max_seconds is not None:

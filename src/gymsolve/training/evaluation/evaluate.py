@@ -26,8 +26,10 @@ from gymsolve.training.evaluation.result import EvalResult, join_results
 __all__ = ["EvalResult", "Evaluator", "Verdict"]
 
 _SURE = 3.0
-"""Standard errors beyond which a threshold counts as out of reach: wrong about once in a thousand times, and
-then the next evaluation proves what this one did not."""
+"""Standard errors beyond which a threshold counts as out of reach: wrong in about one of a thousand proofs
+that would succeed, and in two or three of a hundred where a few returns far above the others decide."""
+_FIRST = 0.2
+"""Share of a proof's episodes that are played in any case: fewer of them say little about the others."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,13 @@ class Evaluator(Player):
         if missing > 0 and self._within_reach(result):
             further = self._prove(policy, missing, FURTHER, routine, on_step)
             played.append(further)
-            result = result if further.lost else join_results(routine, further)
+            if further.complete and not further.lost:  # of episodes that were cut, the short ones have ended
+                result = join_results(routine, further)
         there = [name for name, part in result.tasks.items() if self._reached(part, name)]
         metrics, solved = result.metrics() | self._told(result.tasks, there), False
         if self._reached(result) and result.fewest >= settings.solved_episodes:
             again = self._prove(
-                policy, settings.solved_episodes, Draw("confirm", round_number), None, on_step
+                policy, settings.solved_episodes, Draw("confirm", round_number), result, on_step
             )
             played.append(again)
             if not again.lost:
@@ -100,7 +103,9 @@ class Evaluator(Player):
             void=result.lost,
             rate=result.success_rate if self._by_success else None,
             played_steps=sum(result.env_steps for result in played),
-            cut=next((self._why_cut(part) for part in played if not part.complete and not part.lost), ""),
+            cut=next(
+                (self._why_cut(part, result) for part in played if not part.complete and not part.lost), ""
+            ),
             reached=len(there),
         )
 
@@ -113,15 +118,20 @@ class Evaluator(Player):
         return bars | flags | {"eval/tasks_reached": float(len(there))}
 
     def _prove(
-        self, policy: Policy, count: int, draw: Draw, before: EvalResult | None, on_step: OnStep | None
+        self, policy: Policy, count: int, draw: Draw, before: EvalResult, on_step: OnStep | None
     ) -> EvalResult:
-        """Further episodes of the tasks that decide, after those `before`, while it is in reach."""
+        """Episodes of the tasks that decide, while it is in reach; those `before` tell what to expect.
+
+        Further ones count together with those before, a confirmation counts alone.
+        """
+        total, alone = self.config.eval.solved_episodes, draw.stream == "confirm"
 
         def hopeless(task: str, episodes: Sequence[Episode]) -> bool:
-            part = before.tasks.get(task, before) if before is not None else None
-            values = self._values([*(part.episodes if part is not None else ()), *episodes])
-            bar, total = self._thresholds.get(task), self.config.eval.solved_episodes
-            return bar is not None and is_out_of_reach(values, total, bar, _SURE)
+            bar, known = self._thresholds.get(task), before.tasks.get(task, before).episodes
+            values = self._values(episodes if alone else [*known, *episodes])
+            like = self._values(known) if alone else ()
+            enough = len(values) >= _FIRST * total
+            return bar is not None and enough and is_out_of_reach(values, total, bar, _SURE, like)
 
         tasks = (self.goal,) if self.goal else ()
         return self.play_draw(policy, count, draw, tasks=tasks, hopeless=hopeless, on_step=on_step)
@@ -133,15 +143,19 @@ class Evaluator(Player):
         successes = [float(episode.success) for episode in episodes if episode.success is not None]
         return [*successes, 0.0, 1.0]  # as `_measured` counts them
 
-    def _why_cut(self, result: EvalResult) -> str:
+    def _why_cut(self, result: EvalResult, counted: EvalResult) -> str:
+        """Why a part was cut off, and what that means for the evaluation, of which others are `counted`."""
         settings = self.config.eval
         cap = f"eval.max_seconds={settings.max_seconds:g}"
         if result.env_steps >= settings.max_steps:
             cap = f"eval.max_steps={settings.max_steps}"
+        means = "it decides neither solved nor best"
+        if counted.complete:
+            means = f"it cannot prove solved, and the {len(counted.episodes)} episodes before it count"
         return (
             f"the evaluation was cut off by {cap}: {plural(len(result.episodes), 'episode')} had ended, "
             f"after {grouped(result.env_steps)} steps in {duration(result.seconds)}; "
-            "it decides neither solved nor best"
+            f"{means}"
         )
 
     def _within_reach(self, result: EvalResult, task: str = "") -> bool:

@@ -193,6 +193,7 @@ def _derived(name: str, given: Mapping[str, Any], tell: Tell | None) -> Plan:
     env = bare.config.env.model_dump(mode="json")
     of_env = {key: env[key] for key in env if any(f"{path}.".startswith(f"env.{key}.") for path in chosen)}
     budget = bare.config.steps if "steps" in chosen else None
+    stretches = bare.config.algo.name == "ppo" and "algo.num_steps" not in chosen
     with Watchdog(bare.config.env):
-        derived, reasons = derive_recipe(base, of_env, budget, tell)
+        derived, reasons = derive_recipe(base, of_env, budget, tell, stretches=stretches)
     return Plan(resolve(name, given, derived=derived), reasons)
