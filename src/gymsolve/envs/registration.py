@@ -15,7 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 import gymnasium as gym
 from gymnasium import error as gym_error
 
-from gymsolve.envs.contract_faults import FAULTS, import_fault, keep_folder
+from gymsolve.crash_sites import FAULTS
+from gymsolve.envs.contract_faults import import_fault, keep_folder
 from gymsolve.envs.families import bare_name, families, find_family
 from gymsolve.errors import GymsolveError, UnknownEnvError, did_you_mean
 from gymsolve.own_code import import_code
