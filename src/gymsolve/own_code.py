@@ -1,9 +1,9 @@
 """Code of the user's own: which settings lead to an import, and the import itself.
 
-gymsolve imports `env.id: module:Id` and a wrapper `module:Class`, also those of single tasks (`env.tasks`).
-An environment or wrapper may import text of that form among its options. Nothing that lies in the folder of a
-run, or is reached through a runs folder, is ever imported: anybody may have written it. `runs/trust.py`
-decides whether a *run* may name code at all.
+gymsolve imports `env.id: module:Id` and a wrapper `module:Class`, also those of single tasks (`env.tasks`),
+and `module:Class` as `net.encoder`, `algo.name` or one of `observers`. Each of them may import text of that
+form among its options. Nothing that lies in the folder of a run, or is reached through a runs folder, is ever
+imported: anybody may have written it. `runs/trust.py` decides whether a *run* may name code at all.
 """
 
 import importlib
@@ -20,6 +20,19 @@ from gymsolve.errors import CodeRefusedError
 
 _PATH = re.compile(r"[\w.-]+:[\w./:-]+")
 """Text among options that may name code."""
+
+
+def code_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names that lead to an import, from all settings of a run in `config.json`."""
+    of_parts = [word for part in own_parts(config) for word in _texts(part) if _PATH.fullmatch(word)]
+    return tuple(dict.fromkeys([*code_in(config.get("env") or {}), *of_parts]))
+
+
+def own_parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The settings of the encoder, the algorithm and the observers that are code of the user's own."""
+    net, algo = config.get("net") or {}, config.get("algo") or {}
+    parts = [net.get("encoder"), algo if ":" in str(algo.get("name")) else None]
+    return [part for part in (*parts, *(config.get("observers") or ())) if part]
 
 
 def code_in(env: Mapping[str, Any]) -> tuple[str, ...]:

@@ -135,25 +135,6 @@ def _misfit(text: str, method: str) -> Breach | None:
 # ------------------------------------------------------------------------- how it came to be
 
 
-def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultError:
-    """The module of `module:Id` is there and cannot be imported."""
-    if isinstance(error, SyntaxError):
-        code = f": `{error.text.strip()}`" if error.text else ""
-        problem = f"{error.msg}{place_of_error(error)}{code}"
-        what = f"Python cannot read the module {module!r} of {env_id}: {problem}."
-        return EnvFaultError(what, where="env.id", hint="Mend that line.")
-    if isinstance(error, SystemExit):
-        what = f"the module {module!r} of {env_id} ended the program with sys.exit{place_of_error(error)}."
-        hint = (
-            "Importing it should only define and register; put the rest below `if __name__ == '__main__':`."
-        )
-        return EnvFaultError(what, where="env.id", hint=hint)
-    missing = isinstance(error, ModuleNotFoundError) and error.name is not None
-    what = f"{env_id} cannot be imported: {describe_error(error)}{place_of_error(error)}."
-    hint = "Install what it imports, or mend the name." if missing else TRACEBACK
-    return EnvFaultError(what, where="env.id", hint=hint)
-
-
 def build_fault(
     env_id: str, error: BaseException, kwargs: dict[str, Any], creator: Any, culprit: Blame | None
 ) -> GymsolveError:

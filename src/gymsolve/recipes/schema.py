@@ -10,6 +10,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from gymsolve.settings.algorithm_choice import ALGORITHM_MODELS as ALGORITHM_MODELS
+from gymsolve.settings.algorithm_choice import algorithm_model
+from gymsolve.settings.algorithms import AlgorithmSettings
 from gymsolve.settings.config import TrainConfig
 from gymsolve.settings.curriculum import StageConfig
 from gymsolve.settings.environment import TaskConfig, name_tasks
@@ -17,12 +20,6 @@ from gymsolve.settings.exploration import GO_EXPLORE
 from gymsolve.settings.schedules import Schedule
 
 Path = tuple[str, ...]
-
-ALGORITHM_MODELS: Mapping[str, type[BaseModel]] = {
-    model.model_fields["name"].default: model
-    for model in get_args(TrainConfig.model_fields["algo"].annotation)
-}
-
 
 MEASURED = ("env.num_envs", "algo.num_steps", "threads")
 """Settings that may be `auto`: measured when a run starts, and until then worth their default."""
@@ -44,7 +41,8 @@ def without_autos(data: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, .
 TASKS: Path = ("env", "tasks")
 """The mapping whose keys are names that users give."""
 _STAGES: Path = ("curriculum", "stages")
-SHORTHAND = {("explore",): "bonus", ("net", "memory"): "cell"}
+_ENCODER_OPTIONS: Path = ("net", "encoder", "options")
+SHORTHAND = {("explore",): "bonus", ("net", "memory"): "cell", ("net", "encoder"): "name"}
 """Sections that may be given as one word, and the key that the word then stands for."""
 
 
@@ -78,7 +76,9 @@ def model_at(path: Path, algorithm: str | None) -> type[BaseModel] | None:
 
 def is_section(path: Path, algorithm: str | None) -> bool:
     """A mapping at `path` is merged key by key; any other value, even a schedule, is replaced as a whole."""
-    if path == TASKS or path[:2] == ("env", "kwargs") or (path[:2] == TASKS and path[3:4] == ("kwargs",)):
+    if path == TASKS or path[:2] == ("env", "kwargs") or path[:3] == _ENCODER_OPTIONS:
+        return True
+    if path[:2] == TASKS and path[3:4] == ("kwargs",):
         return True
     return model_at(path, algorithm) not in (None, Schedule)
 
@@ -97,16 +97,21 @@ def flatten(config: TrainConfig) -> dict[str, Any]:
     return dict(_leaves(config.model_dump(mode="json"), (), config.algo.name))
 
 
-@cache
 def leaf_paths(algorithm: str | None) -> tuple[str, ...]:
     """The dotted path of every setting a run with this algorithm has."""
+    return _leaf_paths(algorithm, algorithm_model(algorithm))
+
+
+@cache
+def _leaf_paths(algorithm: str | None, settings: type[BaseModel] | None) -> tuple[str, ...]:
+    """They follow from the class of the algorithm's settings, which an import may change."""
     paths: list[str] = []
 
     def visit(path: Path) -> None:
         if path and not is_section(path, algorithm):
             paths.append(".".join(path))
             return
-        if path in (("env", "kwargs"), TASKS):
+        if path in (("env", "kwargs"), _ENCODER_OPTIONS, TASKS):
             paths.append(".".join(path))
         for key in key_order(path, algorithm):
             visit((*path, key))
@@ -153,6 +158,6 @@ def _model_in(annotation: Any, algorithm: str | None) -> type[BaseModel] | None:
     if get_origin(annotation) not in (Union, types.UnionType, Annotated):
         return None  # a tuple of models is a list to people, not a section
     models = [model for arg in get_args(annotation) if (model := _model_in(arg, algorithm))]
-    if len(models) > 1 and algorithm is not None and algorithm in ALGORITHM_MODELS:
-        return ALGORITHM_MODELS[algorithm]
+    if len(models) > 1 and issubclass(models[0], AlgorithmSettings):
+        return algorithm_model(algorithm) or models[0]
     return models[0] if models else None

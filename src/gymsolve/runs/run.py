@@ -182,7 +182,7 @@ class Run:
         """Store other settings, for the process that claimed the run; an event keeps the old ones."""
         stored = self.config_json()
         self.append_event("config_changed", previous=stored["config"])
-        trust_run(self.id, config_json["env"])
+        trust_run(self.id, config_json)
         replace_json(self.path / "config.json", {**stored, "config": config_json, "provenance": provenance})
         replace_json(self.path / "run.json", self.info() | {"steps": config_json["steps"]})
 
@@ -251,7 +251,7 @@ def create_run(  # noqa: PLR0913 - the facts of a run
         except RunDamagedError:
             shutil.rmtree(path, ignore_errors=True)
             raise
-    trust_run(path.name, config_json["env"])
+    trust_run(path.name, config_json)
     return Run(path)
 
 

@@ -9,10 +9,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from gymsolve.settings.algorithm_choice import AlgoConfig, AnyAlgo, BuiltInAlgo
 from gymsolve.settings.algorithms import (
     A2CConfig,
-    AlgoConfig,
-    AnyAlgo,
     DQNConfig,
     OptimizerConfig,
     PPOConfig,
@@ -34,6 +33,7 @@ __all__ = [
     "A2CConfig",
     "AlgoConfig",
     "AnyAlgo",
+    "BuiltInAlgo",
     "DQNConfig",
     "EnvConfig",
     "EvalConfig",
