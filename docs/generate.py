@@ -207,7 +207,7 @@ def _model(field: FieldInfo) -> type[BaseModel] | None:
 def _optional_models(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
     """Sections that may be null, by name."""
     for name, field in model.model_fields.items():
-        for kind in () if get_origin(field.annotation) is dict else get_args(field.annotation):
+        for kind in () if get_origin(field.annotation) in (dict, tuple) else get_args(field.annotation):
             section = isinstance(kind, type) and issubclass(kind, BaseModel)
             if section and kind not in (Schedule, WrapperConfig, StageConfig):
                 yield name, kind

@@ -2,7 +2,7 @@
 
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from inspect import Parameter, signature
 from pathlib import Path
@@ -10,10 +10,18 @@ from types import ModuleType
 from typing import Any
 
 from gymsolve.crash_sites import FAULTS, TRACEBACK, describe_error, is_below, place_of_error
-from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError, OwnCodeError, UnknownEnvError
+from gymsolve.errors import (
+    ConfigError,
+    EnvFaultError,
+    GymsolveError,
+    OwnCodeError,
+    UnknownEnvError,
+    did_you_mean,
+)
 from gymsolve.own_code import import_code
 
 _EXIT = "Importing it should only define and register; put the rest below `if __name__ == '__main__':`."
+_ANY = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
 _STEMS = ("lib", "lib64", "Lib")
 
 
@@ -23,6 +31,9 @@ def import_own(path: str, where: str, given: str | None = None) -> ModuleType:
     `given` is the whole name as the user wrote it.
     """
     module, whole = path.partition(":")[0], given or path
+    if module == "__main__" and where != "env.id":
+        hint = "Put the class into a module of its own."
+        raise ConfigError(f"no other process can import {path!r}.", where=where, hint=hint)
     try:
         return import_code(module)
     except GymsolveError:
@@ -107,9 +118,24 @@ def require_takes(function: Callable[..., Any], name: str, where: str, arguments
         return
 
 
-def accepted_options(kind: type[Any], passed: int) -> tuple[str, ...] | None:
-    """Names of the options of a constructor, after so many arguments that gymsolve passes; None for any."""
-    parameters = list(signature(kind).parameters.values())
-    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
-        return None
-    return tuple(parameter.name for parameter in parameters[passed:])
+def require_options(
+    kind: Any, name: str, where: str, options: Mapping[str, Any], passed: tuple[str, ...] = ()
+) -> None:
+    """Refuse options that a constructor does not take besides what is `passed`, and those that it misses."""
+    try:
+        parameters = list(signature(kind).parameters.values())
+    except ValueError:  # code that Python cannot look into
+        return
+    known = [parameter.name for parameter in parameters[len(passed) :] if parameter.kind not in _ANY]
+    takes_all = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
+    for option in options:
+        if option not in known and not takes_all:
+            hint = did_you_mean(option, known) or (
+                f"It takes: {', '.join(known)}." if known else "It takes none."
+            )
+            raise ConfigError(f"{name} has no such option.", where=f"{where}.options.{option}", hint=hint)
+    try:
+        signature(kind).bind(*passed, **options)
+    except TypeError as error:
+        given = ", ".join([*passed, *(f"{option}=…" for option in options)])
+        raise ConfigError(f"{name}({given}) cannot be called: {error}.", where=where) from error

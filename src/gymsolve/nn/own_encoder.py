@@ -6,17 +6,16 @@ a network: vectors are float32 after `net.normalize_obs`, pictures are float32 f
 whole numbers from 0.
 """
 
-from inspect import signature
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gymsolve.errors import ConfigError, OwnCodeError, did_you_mean
+from gymsolve.errors import ConfigError, OwnCodeError
 from gymsolve.nn.bodies import Encoder, Vector, entry_name, make_norm, pixel_range
 from gymsolve.nn.init import Draws
-from gymsolve.own_faults import accepted_options, blaming, require_takes
+from gymsolve.own_faults import blaming, require_options, require_takes
 from gymsolve.registry import load_own
 from gymsolve.settings.network import NetConfig
 from gymsolve.settings.own_parts import PartConfig
@@ -110,7 +109,7 @@ def _build(part: PartConfig, read: dict[str, ObsSpec]) -> nn.Module:
     kind = load_own(part.name, _WHERE)
     if not callable(kind):
         raise ConfigError(f"{part.name} is no class but a {type(kind).__name__}.", where=_WHERE)
-    _require_options(kind, part)
+    require_options(kind, part.name, _WHERE, part.options, ("observations",))
     with blaming(part.name, _WHERE, "its constructor"):
         module = kind(dict(read), **part.options)
     if not isinstance(module, nn.Module):
@@ -118,23 +117,6 @@ def _build(part: PartConfig, read: dict[str, ObsSpec]) -> nn.Module:
         raise ConfigError(f"{given}.", where=_WHERE, hint="Derive it from torch.nn.Module.")
     require_takes(module.forward, f"{part.name}.forward", _WHERE, ("observations",))
     return module
-
-
-def _require_options(kind: Any, part: PartConfig) -> None:
-    """Refuse options that the constructor does not take, and a constructor that misses some."""
-    known = accepted_options(kind, 1)
-    for name in part.options:
-        if known is not None and name not in known:
-            hint = did_you_mean(name, known) or (
-                f"It takes: {', '.join(known)}." if known else "It takes none."
-            )
-            where = f"{_WHERE}.options.{name}"
-            raise ConfigError(f"{part.name} has no such option.", where=where, hint=hint)
-    try:
-        signature(kind).bind("observations", **part.options)
-    except TypeError as error:
-        hint = "It is called as Class(observations, **options): give options as net.encoder.options.NAME=…"
-        raise ConfigError(f"{part.name} cannot be built: {error}.", where=_WHERE, hint=hint) from error
 
 
 def _sample(entry: ObsSpec, rng: np.random.Generator) -> Array:

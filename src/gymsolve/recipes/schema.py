@@ -142,8 +142,8 @@ def _docstrings(model: type[BaseModel]) -> dict[str, str]:
 
 def _leaves(data: Mapping[str, Any], path: Path, algorithm: str) -> list[tuple[str, Any]]:
     leaves: list[tuple[str, Any]] = []
-    order = key_order(path, algorithm)
-    for key in sorted(data, key=order.index) if order else data:
+    place = {key: index for index, key in enumerate(key_order(path, algorithm))}
+    for key in sorted(data, key=lambda key: place.get(key, len(place))):
         value, here = data[key], (*path, key)
         if isinstance(value, Mapping) and value and is_section(here, algorithm):
             leaves += _leaves(value, here, algorithm)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, model_validator
 
-from gymsolve.settings.kinds import Model, Options
+from gymsolve.settings.kinds import Model, Options, split_names
 
 _PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
@@ -19,6 +19,11 @@ def _named_with_module(name: str) -> str:
 
 
 OwnName = Annotated[str, AfterValidator(_named_with_module)]
+
+
+def split_parts(value: Any) -> Any:
+    """One part, or several as `my_module:One,my_module:Two`, as a list."""
+    return [value] if isinstance(value, dict) else split_names(value)
 
 
 class PartConfig(Model):

@@ -19,9 +19,8 @@ def require_known_metrics(config: TrainConfig, metrics: Mapping[str, Any]) -> No
     for key in undeclared(metrics):
         meant = did_you_mean(key, CATALOG, 0.85)
         hint = f"{f'{meant} Or call' if meant else 'Call'} it {OWN}{key.rpartition('/')[2]}."
-        raise OwnCodeError(
-            f"{name} returned the metric {key!r}, which nobody knows.", where="algo.name", hint=hint
-        )
+        what = f"{name} returned the metric {key!r}, which nobody knows."
+        raise OwnCodeError(what, where="algo.name", hint=hint)
     for key, value in metrics.items():
         if not isinstance(value, int | float):
             what = f"{name} returned a {type(value).__name__} as the metric {key!r}."
