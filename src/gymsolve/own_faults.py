@@ -130,9 +130,8 @@ def require_options(
     takes_all = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
     for option in options:
         if option not in known and not takes_all:
-            hint = did_you_mean(option, known) or (
-                f"It takes: {', '.join(known)}." if known else "It takes none."
-            )
+            takes = f"It takes: {', '.join(known)}." if known else "It takes none."
+            hint = did_you_mean(option, known) or takes
             raise ConfigError(f"{name} has no such option.", where=f"{where}.options.{option}", hint=hint)
     try:
         signature(kind).bind(*passed, **options)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from gymsolve.errors import ConfigError
-from gymsolve.own_faults import blaming
+from gymsolve.own_faults import blaming, require_options
 from gymsolve.registry import load_own
 from gymsolve.runs.run import Run
 from gymsolve.settings.config import TrainConfig
@@ -39,17 +39,7 @@ def build_observer(part: PartConfig, index: int) -> Observer:
     if missing:
         hint = "Derive it from gymsolve.training.observer.Silent and override what you need."
         raise ConfigError(f"{part.name} has no method {missing[0]}.", where=where, hint=hint)
-    known = accepted_options(kind, 0)
-    for name in part.options:
-        if known is not None and name not in known:
-            hint = did_you_mean(name, known) or (
-                f"It takes: {', '.join(known)}." if known else "It takes none."
-            )
-            raise ConfigError(f"{part.name} has no option {name!r}.", where=where, hint=hint)
-    try:
-        signature(kind).bind(**part.options)
-    except TypeError as error:
-        raise ConfigError(f"{part.name} cannot be built: {error}.", where=where) from error
+    require_options(kind, part.name, where, part.options)
     with blaming(part.name, where, "its constructor"):
         observer: Observer = kind(**part.options)
     return observer
