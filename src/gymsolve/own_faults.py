@@ -2,7 +2,7 @@
 
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from inspect import Parameter, signature
 from pathlib import Path
@@ -18,7 +18,7 @@ from gymsolve.errors import (
     UnknownEnvError,
     did_you_mean,
 )
-from gymsolve.own_code import import_code
+from gymsolve.own_code import import_code, is_findable
 
 _EXIT = "Importing it should only define and register; put the rest below `if __name__ == '__main__':`."
 _ANY = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
@@ -53,6 +53,20 @@ def looked_for(module: str) -> str:
     folders = own_folders()
     where = f"{', '.join(folders)}, then among packages" if folders else "installed packages alone"
     return f"A file {module.partition('.')[0]}.py is looked for in {where}."
+
+
+def require_found(modules: Sequence[str], files: Mapping[str, str], run: str) -> None:
+    """Refuse to go on where a module of a run is missing; `files` says where they were for the run."""
+    for module in modules:
+        if is_findable(module):
+            continue
+        was = files.get(module)
+        hint = looked_for(module)
+        if was is not None:
+            folder = Path(was).parents[module.count(".") + (Path(was).name == "__init__.py")]
+            where = f"start in {folder}, or set PYTHONPATH={folder}"
+            hint += f" For the run it was {was}: if it is still there, {where}."
+        raise UnknownEnvError(f"there is no module {module!r} here, which run {run} needs.", hint=hint)
 
 
 def own_folders() -> list[str]:

@@ -3,9 +3,10 @@
 It is made by `Class(observations, **options)`, where `observations` maps each entry to its `ObsSpec`, and its
 `forward` gets a dict of tensors [B, …] and returns features [B, F] of any width. What it gets is ready for
 a network: vectors are float32 after `net.normalize_obs`, pictures are float32 from 0 to 1, categories are
-whole numbers from 0.
+whole numbers from 0 [B, parts].
 """
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ class OwnEncoder(Encoder):
         )
         self.part = config.encoder.name
         if rng is not None:
-            torch.manual_seed(int(rng.integers(2**62)))  # `Network` puts torch's own generator back
+            # A copy draws: further layers get the same weights as without an encoder of the user's own.
+            torch.manual_seed(int(deepcopy(rng).integers(2**62)))  # `Network` puts torch's generator back
         self.own = _build(config.encoder, self.read)
         self.size = 0
         self.size = self._measure()
@@ -63,11 +65,11 @@ class OwnEncoder(Encoder):
         entry = self.read[key]
         if entry.kind == "vector":
             scaled: Tensor = self.entries[self.names[key]](x)
-            return scaled.reshape(len(x), *entry.shape)
+            return scaled.reshape(len(x), *(entry.shape or (1,)))
         if entry.kind == "image":
             low, scale = pixel_range(entry)
             return (x.float() - low) * scale
-        return x
+        return x.reshape(len(x), -1)
 
     def numbers(self, obs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Inputs [B, size] of the user's module by entry, without categories."""

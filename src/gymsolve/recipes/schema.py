@@ -17,6 +17,7 @@ from gymsolve.settings.config import TrainConfig
 from gymsolve.settings.curriculum import StageConfig
 from gymsolve.settings.environment import TaskConfig, name_tasks
 from gymsolve.settings.exploration import GO_EXPLORE
+from gymsolve.settings.own_parts import name_with_options
 from gymsolve.settings.schedules import Schedule
 
 Path = tuple[str, ...]
@@ -56,6 +57,8 @@ def spelled_out(path: Path, value: Any) -> Any:
         return {"archive": {}}
     if path == ("imitate",) and isinstance(value, str | list | tuple):
         return {"episodes": value}
+    if path == ("net", "encoder") and isinstance(value, Mapping) and (named := name_with_options(value)):
+        return named
     return {SHORTHAND[path]: value} if path in SHORTHAND and isinstance(value, str) else value
 
 

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.errors import CodeRefusedError
-from gymsolve.own_code import code_of, own_parts
+from gymsolve.own_code import code_of, modules_of, own_parts
+from gymsolve.own_faults import require_found
 
 if TYPE_CHECKING:
     from gymsolve.recipes import Overrides
@@ -53,6 +54,7 @@ def buildable_settings(
                 hint="If you know where it comes from: --trust (in Python trust=True), once.",
             )
         trust_run(run.id, stored)
+    require_found(modules_of(wanted), run.info().get("code") or {}, run.id)
     if ":" not in config.algo.name:
         return config, changes
     from gymsolve.recipes.own_algorithm import import_algorithm

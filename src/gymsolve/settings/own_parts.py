@@ -1,6 +1,7 @@
 """Parts of the user's own, as settings name them: `my_module:Class`, and options for its constructor."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, model_validator
@@ -26,6 +27,14 @@ def split_parts(value: Any) -> Any:
     return [value] if isinstance(value, dict) else split_names(value)
 
 
+def name_with_options(value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """`my_module:Class: {options}` with its keys; None for what is not written so."""
+    if len(value) != 1 or ":" not in str(next(iter(value))):
+        return None
+    name, options = next(iter(value.items()))
+    return {"name": name, "options": options or {}}
+
+
 class PartConfig(Model):
     """A class of the user's own: `my_module:Class`, or with options for its constructor."""
 
@@ -39,7 +48,4 @@ class PartConfig(Model):
     def _read(cls, value: Any) -> Any:
         if isinstance(value, str):
             return {"name": value}
-        if isinstance(value, dict) and len(value) == 1 and ":" in str(next(iter(value))):
-            name, options = next(iter(value.items()))
-            return {"name": name, "options": options or {}}
-        return value
+        return (name_with_options(value) or value) if isinstance(value, dict) else value
