@@ -1,4 +1,4 @@
-"""Encoder, algorithm, wrapper and observers of the user's own: those of docs/parts.md, trained, resumed and loaded."""
+"""Encoder, algorithm, wrapper and observers of the user's own, those of docs/parts.md: trained and resumed."""
 
 import re
 import sys
@@ -162,18 +162,17 @@ def test_an_observer_ends_a_run_and_a_resume_continues_exactly(tmp_path):
 def test_a_class_that_changes_nothing_trains_like_the_built_in_part(tmp_path):
     """Bit for bit: an encoder that passes numbers on, and a PPO without changes."""
     plain = SMALL | {"engine": "torch", "algo.num_minibatches": 2, "algo.num_epochs": 2, "algo.name": "ppo"}
-    base = {key: value for key, value in plain.items()}
     fixed = {
         f"algo.{name}": value
         for name, value in {"learning_rate": 1e-3, "gamma": 0.98, "gae_lambda": 0.8, "clip_coef": 0.2}.items()
     }
-    one = load_checkpoint(twin(base | fixed, tmp_path), "last")
+    one = load_checkpoint(twin(plain | fixed, tmp_path), "last")
     for change in (
         {"algo.name": "my_parts:SamePPO"},
         {"net.encoder": "my_parts:Same"},
         {"algo.name": "my_parts:SteadyPPO", "algo.pull": 0},
     ):
-        other = load_checkpoint(twin(base | fixed | change, tmp_path), "last")
+        other = load_checkpoint(twin(plain | fixed | change, tmp_path), "last")
         assert one.policy.keys() == other.policy.keys()
         for name in one.policy:
             np.testing.assert_array_equal(

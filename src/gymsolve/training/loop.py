@@ -65,7 +65,6 @@ def train_loop(
         require_finite_rollout(trainer, rollout)
         with blaming_own(config.algo.name, "algo.name", "update"):
             metrics = learn(trainer, rollout)
-        require_known_metrics(config, metrics)
         ended = time.perf_counter()
         require_finite_update(trainer, rollout, metrics)
         trainer.undo = None
@@ -155,6 +154,7 @@ def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
             learner.newest = None  # there is no credit of this rollout
         else:
             metrics = learner.update(rollout, progress, streams["minibatch"])
+            require_known_metrics(trainer.config, metrics)
         for extension in extensions:
             metrics |= extension.learn(rollout, progress, streams["bonus"])
     updated = time.perf_counter()

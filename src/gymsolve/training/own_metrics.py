@@ -16,7 +16,10 @@ def require_known_metrics(config: TrainConfig, metrics: Mapping[str, Any]) -> No
     name = config.algo.name
     if ":" not in name:
         return
-    for key in undeclared(metrics):
+    if not isinstance(metrics, dict):
+        what = f"{name} returned a {type(metrics).__name__} from update, no metrics."
+        raise OwnCodeError(what, where="algo.name", hint="Return a dict of numbers by name; {} will do.")
+    for key in undeclared(map(str, metrics)):
         meant = did_you_mean(key, CATALOG, 0.85)
         hint = f"{f'{meant} Or call' if meant else 'Call'} it {OWN}{key.rpartition('/')[2]}."
         what = f"{name} returned the metric {key!r}, which nobody knows."
