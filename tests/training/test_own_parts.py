@@ -1,6 +1,8 @@
-"""Encoder, algorithm, wrapper and observers of the user's own, those of docs/parts.md: trained and resumed."""
+"""Encoder, algorithm, wrapper and observers of the user's own, as docs/parts.md has them."""
 
+import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,8 +11,15 @@ import pytest
 from resuming import assert_same_weights, metrics
 
 import gymsolve
+from gymsolve.errors import ConfigError, UsageError
+from gymsolve.nn.policy import Policy
 from gymsolve.runs.loading import load_checkpoint
+from gymsolve.settings.config import NetConfig
+from gymsolve.settings.own_parts import PartConfig
+from gymsolve.spec import ActionSpec, EnvSpec, ObsSpec
+from gymsolve.training.fork import branch_run
 from gymsolve.training.observer import Silent, StopTraining
+from gymsolve.view.run_page import look_over
 
 PAGE = Path(__file__).parents[2] / "docs" / "parts.md"
 MORE = """
@@ -33,16 +42,13 @@ class Layers(nn.Module):
         return self.layers(torch.cat([x.float().flatten(1) for x in observations.values()], dim=1))
 
 
-class Pixels(nn.Module):
-    seen = []
-
+class Told(nn.Module):
     def __init__(self, observations):
         super().__init__()
-        self.mix = nn.Linear(observations["obs"].shape[0], 4)
 
     def forward(self, observations):
-        self.seen.append((observations["obs"].dtype, observations["obs"].min(), observations["obs"].max()))
-        return self.mix(observations["obs"].mean(dim=(2, 3)))
+        self.told = dict(observations)
+        return observations["numbers"]
 
 
 class SamePPO(PPO):
@@ -191,14 +197,107 @@ def test_a_class_that_changes_nothing_trains_like_the_built_in_part(tmp_path):
     ids=["batch norm and dropout", "dqn", "memory", "categories, pqn"],
 )
 def test_encoders_serve_other_algorithms_spaces_and_memory(env, changes, tmp_path):
-    settings = SMALL | changes
-    straight = gymsolve.train(env, settings, steps=512, runs_dir=tmp_path).run
-    resumed = gymsolve.train(env, settings, steps=256, runs_dir=tmp_path).run
-    gymsolve.resume(resumed, steps=512)
-    mine, theirs = (load_checkpoint(run, "last").policy for run in (resumed, straight))
-    if (
-        changes["net.encoder"] == "my_parts:Layers"
-    ):  # its batch norm has moved, its dropout is part of training
-        assert float(mine["encoder.own.layers.1.running_var"].std()) > 0
-    # Learning rates follow a schedule over the budget, which a resume with more steps changes.
-    assert mine.keys() == theirs.keys()
+    outcome = gymsolve.train(env, SMALL | changes, steps=256, runs_dir=tmp_path)
+    weights = load_checkpoint(outcome.run, "last").policy
+    if changes["net.encoder"] == "my_parts:Layers":
+        assert float(weights["encoder.own.layers.1.num_batches_tracked"]) > 0
+    assert gymsolve.resume(outcome.run, steps=320).env_steps == 320
+    again = [gymsolve.evaluate(outcome.run, episodes=3, run_seeds=True).mean for _ in range(2)]
+    assert again[0] == again[1]  # nothing is dropped out while it acts
+
+
+def test_what_an_encoder_gets_is_ready_for_a_network():
+    """By hand: numbers as the running statistics scale them, pictures from 0 to 1, categories from 0."""
+    entries = {
+        "numbers": ObsSpec("vector", (3,), "float32"),
+        "picture": ObsSpec("image", (2, 4, 5), "uint8"),
+        "cards": ObsSpec("discrete", (2,), "int64", nvec=(3, 4), start=(0, 0)),
+    }
+    spec = EnvSpec("Made-v0", entries, ActionSpec("discrete", (), nvec=(2,)))
+    policy = Policy(spec, NetConfig(encoder=PartConfig(name="my_parts:Told"), normalize_obs="running"), None)
+    rng = np.random.default_rng(0)
+    obs = {
+        "numbers": rng.normal(5.0, 2.0, (64, 3)).astype(np.float32),
+        "picture": rng.integers(0, 256, (64, 2, 4, 5), np.uint8),
+        "cards": rng.integers(0, 3, (64, 2)),
+    }
+    policy.observe(obs)
+    policy.values(obs)
+    told = policy.value_encoder.own.told
+    mean, std = obs["numbers"].mean(axis=0), obs["numbers"].std(axis=0)
+    np.testing.assert_allclose(told["numbers"].numpy(), (obs["numbers"] - mean) / std, atol=1e-3)
+    np.testing.assert_allclose(told["picture"].numpy(), obs["picture"] / np.float32(255), atol=1e-6)
+    np.testing.assert_array_equal(told["cards"].numpy(), obs["cards"])
+    assert policy.seen(obs).keys() == {"numbers", "picture"}
+
+
+def test_first_weights_follow_from_the_seed(tmp_path):
+    settings = SMALL | {"net.encoder": "my_parts:Waves", "algo.learning_rate": 0}
+
+    def first(seed):
+        run = gymsolve.train("CartPole-v1", settings, seed=seed, steps=64, runs_dir=tmp_path).run
+        return load_checkpoint(run, "last").policy
+
+    one, same, other = first(1), first(1), first(2)
+    name = "encoder.own.directions.weight"
+    np.testing.assert_array_equal(one[name], same[name])
+    assert not np.array_equal(one[name], other[name])
+    assert not np.array_equal(one[name], one[f"value_{name}"])  # policy and value begin differently
+
+
+def test_networks_of_an_own_algorithm(tmp_path):
+    settings = SMALL | {"algo.name": "my_parts:OwnNetworksPPO"}
+    outcome = gymsolve.train("CartPole-v1", settings, steps=128, runs_dir=tmp_path)
+    loaded = gymsolve.load_policy(outcome.run)
+    assert type(loaded.policy).__name__ == "OwnNetworks"
+    assert loaded.policy.extra.shape == (3,)
+    assert loaded.act(np.zeros(4, np.float32)) in (0, 1)
+    assert gymsolve.resume(outcome.run, steps=192).env_steps == 192
+
+
+def test_forks_inspection_and_another_process_know_the_parts(run, folder):
+    changes = {"algo.pull": 0.5, "steps": 192}
+    forked = branch_run(f"{run.id}@128", overrides=changes, runs_dir=folder / "runs")
+    assert (forked.env_steps, forked.run.config_json()["config"]["algo"]["pull"]) == (192, 0.5)
+    episode = gymsolve.inspect(run, steps=5, camera=False, runs_dir=folder / "runs")
+    assert len(episode) == 5
+    assert np.isfinite(episode.credit()["advantages"]).all()
+    words = [
+        sys.executable,
+        "-m",
+        "gymsolve",
+        "eval",
+        str(run.path),
+        "--episodes",
+        "3",
+        "--run-seeds",
+        "--json",
+    ]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=200, check=True)
+    here = gymsolve.evaluate(run, episodes=3, run_seeds=True)
+    assert json.loads(done.stdout)["mean_reward"] == here.mean
+
+
+def test_a_module_that_is_gone_is_told_with_where_it_was(run, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(folder)])
+    monkeypatch.delitem(sys.modules, "my_parts")
+    monkeypatch.chdir(tmp_path)
+    for use in (gymsolve.load_policy, gymsolve.evaluate, gymsolve.resume, gymsolve.inspect):
+        with pytest.raises(UsageError) as refused:
+            use(run)
+        said = str(refused.value)
+        assert f"there is no module 'my_parts' here, which run {run.id} needs." in said
+        assert "A file my_parts.py is looked for in " in said
+        assert (
+            f"For the run it was {folder / 'my_parts.py'}: if it is still there, start in {folder}, or"
+            in said
+        )
+    page = look_over(run)  # whoever only reads needs none of it
+    assert page["id"] == run.id
+    flat = json.dumps(page)
+    assert "my_parts:SteadyPPO" in flat
+    (tmp_path / "my_parts.py").write_text("x = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ConfigError, match="the module 'my_parts' has no 'SteadyPPO'"):
+        gymsolve.load_policy(run)
+    sys.modules.pop("my_parts")
