@@ -93,8 +93,8 @@ def is_below(path: str, folders: tuple[str, ...]) -> bool:
 def our_folders() -> tuple[str, ...]:
     """The folders of gymsolve and of Gymnasium."""
     gymnasium = find_spec("gymnasium")
-    found = [] if gymnasium is None else list(gymnasium.submodule_search_locations or ())
-    return (str(Path(__file__).parent), *found)
+    theirs = [] if gymnasium is None else list(gymnasium.submodule_search_locations or ())
+    return (str(Path(__file__).parent), *theirs)
 
 
 @cache

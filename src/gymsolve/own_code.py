@@ -56,8 +56,8 @@ def modules_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 def files_of(config: Mapping[str, Any]) -> dict[str, str]:
     """The files from which this process imported the modules that settings name."""
     imported = [name for name in modules_of(config) if name in sys.modules]
-    found = {name: vars(sys.modules[name]).get("__file__") for name in imported}
-    return {name: str(Path(file).absolute()) for name, file in found.items() if file}
+    files = {name: vars(sys.modules[name]).get("__file__") for name in imported}
+    return {name: str(Path(file).absolute()) for name, file in files.items() if file}
 
 
 def is_findable(module: str) -> bool:

@@ -223,7 +223,7 @@ def test_what_an_encoder_gets_is_ready_for_a_network():
     }
     policy.observe(obs)
     policy.values(obs)
-    told = policy.value_encoder.own.told
+    told = policy.encoder.own.told
     mean, std = obs["numbers"].mean(axis=0), obs["numbers"].std(axis=0)
     np.testing.assert_allclose(told["numbers"].numpy(), (obs["numbers"] - mean) / std, atol=1e-3)
     np.testing.assert_allclose(told["picture"].numpy(), obs["picture"] / np.float32(255), atol=1e-6)
@@ -261,7 +261,7 @@ def test_forks_inspection_and_another_process_know_the_parts(run, folder):
     assert (forked.env_steps, forked.run.config_json()["config"]["algo"]["pull"]) == (192, 0.5)
     episode = gymsolve.inspect(run, steps=5, camera=False, runs_dir=folder / "runs")
     assert len(episode) == 5
-    assert np.isfinite(episode.credit()["advantages"]).all()
+    assert np.isfinite(episode.credit()["advantage"]).all()
     words = [
         sys.executable,
         "-m",

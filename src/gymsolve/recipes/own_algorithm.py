@@ -1,6 +1,6 @@
 """Imports the algorithm that settings name as `my_module:Class`, so that its own class checks its settings.
 
-Whoever calls this may import: the user named the code, or its run is trusted (`runs/trust.py`).
+A caller may import: the user named the code, or its run is trusted (`runs/trust.py`).
 """
 
 from gymsolve.errors import ConfigError

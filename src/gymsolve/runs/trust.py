@@ -40,7 +40,8 @@ def buildable_settings(
     Refused if they name code and the run is neither from here nor trusted; `trust` trusts it from now on.
     Code that overrides name is the user's own choice.
     """
-    from gymsolve.recipes import apply_overrides, validate  # pydantic takes longer than a whole list of runs
+    # Pydantic takes longer than a whole list of runs.
+    from gymsolve.recipes import apply_overrides, import_algorithm, validate
 
     before, stored = _read(run)
     config, changes = apply_overrides(before, overrides)
@@ -57,8 +58,6 @@ def buildable_settings(
     require_found(modules_of(wanted), run.info().get("code") or {}, run.id)
     if ":" not in config.algo.name:
         return config, changes
-    from gymsolve.recipes.own_algorithm import import_algorithm
-
     import_algorithm(config.algo.name)  # from here on, its own class checks the settings
     return apply_overrides(validate(stored, f"{run.id}/config.json"), overrides)
 

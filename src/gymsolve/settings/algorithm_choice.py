@@ -53,8 +53,8 @@ def algorithm_model(name: str | None) -> type[AlgorithmSettings] | None:
 def imported_settings(name: str) -> type[AlgorithmSettings] | None:
     """The settings of `my_module:Class` if that module is imported; this imports nothing."""
     module, _, attribute = name.partition(":")
-    found = vars(sys.modules[module]).get(attribute) if module in sys.modules else None
-    settings = vars(found).get("settings", _inherited(found)) if isinstance(found, type) else None
+    kind = vars(sys.modules[module]).get(attribute) if module in sys.modules else None
+    settings = _inherited(kind) if isinstance(kind, type) else None
     known = isinstance(settings, type) and issubclass(settings, AlgorithmSettings)
     return settings if known else None
 

@@ -36,8 +36,8 @@ def load_policy(
 ) -> Policy:
     """A saved policy, to act with, on whichever engine starts sooner.
 
-    `config` has the settings of its run. Code that a policy file needs is imported only if they name it, and
-    whoever has the settings of a run from elsewhere asked `runs/trust.py` before.
+    `config` has the settings of its run. Code that a policy file needs is imported only if they name it; the
+    settings of a run from elsewhere come from `runs/trust.py`.
     """
     try:
         spec = EnvSpec.from_json(json.loads(metadata["spec"]))
