@@ -35,7 +35,7 @@ class LoadedPolicy:
         self.checkpoint = checkpoint.name
         self.env_steps = int(checkpoint.meta["env_steps"])
         self.config = validate(run.config_json()["config"], "config.json")
-        if names_own_part(self.config):
+        if needs_own_code(checkpoint.policy_metadata, self.config):
             self.config, _ = buildable_settings(run, trust=trust)
         self.policy = rebuild(checkpoint.policy, checkpoint.policy_metadata, self.config)
         self._agent = Agent(self.policy, 1)
@@ -147,9 +147,9 @@ class LoadedPolicy:
         return make_envs(settings.env, "eval", num_envs=num_envs, render=render)
 
 
-def names_own_part(config: TrainConfig) -> bool:
+def needs_own_code(metadata: Mapping[str, str], config: TrainConfig) -> bool:
     """True if the policy cannot be rebuilt without code of the user's own."""
-    return config.net.encoder is not None or ":" in config.algo.name
+    return config.net.encoder is not None or ":" in metadata.get("kind", "")
 
 
 def load_policy(
