@@ -13,6 +13,7 @@ from resuming import assert_same_weights, metrics
 import gymsolve
 from gymsolve.errors import ConfigError, UsageError
 from gymsolve.nn.policy import Policy
+from gymsolve.nn.saliency import Asked, activations, find_filters, gradients, occlude
 from gymsolve.runs.loading import load_checkpoint
 from gymsolve.settings.config import NetConfig
 from gymsolve.settings.own_parts import PartConfig
@@ -23,6 +24,9 @@ from gymsolve.view.run_page import look_over
 
 PAGE = Path(__file__).parents[2] / "docs" / "parts.md"
 MORE = """
+import numpy as np
+
+from gymsolve.nn.policy import Policy
 
 class Same(nn.Module):
     def __init__(self, observations):
@@ -49,6 +53,37 @@ class Told(nn.Module):
     def forward(self, observations):
         self.told = dict(observations)
         return observations["numbers"]
+
+
+class Picture(nn.Module):
+    # Its activations are attributes of their own.
+    def __init__(self, observations):
+        super().__init__()
+        channels, height, width = observations["obs"].shape
+        self.first, self.relu = nn.Conv2d(channels, 5, 3, padding=1), nn.ReLU()
+        self.then, self.tanh = nn.Linear(5 * height * width, 12), nn.Tanh()
+        self.last = nn.Sequential(nn.Linear(12, 7), nn.ReLU())
+
+    def forward(self, observations):
+        seen = self.relu(self.first(observations["obs"]))
+        return self.last(self.tanh(self.then(seen.flatten(1))))
+
+
+class Screen(gym.Env):
+    # A bright column says which of two buttons pays.
+    observation_space = gym.spaces.Box(0, 255, (10, 10, 1), np.uint8)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.side = int(self.np_random.integers(2))
+        picture = np.zeros((10, 10, 1), np.uint8)
+        picture[:, 9 * self.side] = 255
+        return picture, {}
+
+    def step(self, action):
+        obs, info = self.reset()[0], {}
+        return obs, float(action == self.side), True, False, info
 
 
 class SamePPO(PPO):
@@ -88,7 +123,7 @@ def folder(tmp_path_factory):
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     assert all(block.startswith("# my_parts.py") for block in blocks)
     folder = tmp_path_factory.mktemp("own")
-    (folder / "my_parts.py").write_text("".join(blocks) + "\nfrom gymsolve.nn.policy import Policy\n" + MORE)
+    (folder / "my_parts.py").write_text("".join(blocks) + MORE)
     return folder
 
 
@@ -229,6 +264,22 @@ def test_what_an_encoder_gets_is_ready_for_a_network():
     np.testing.assert_allclose(told["picture"].numpy(), obs["picture"] / np.float32(255), atol=1e-6)
     np.testing.assert_array_equal(told["cards"].numpy(), obs["cards"])
     assert policy.seen(obs).keys() == {"numbers", "picture"}
+
+
+def test_pictures_pass_through_an_own_encoder_in_training_and_in_the_inspector(tmp_path):
+    settings = SMALL | {"net.encoder": "my_parts:Picture", "checkpoint.every": 64}
+    outcome = gymsolve.train("my_parts:Screen", settings, steps=192, runs_dir=tmp_path)
+    policy = gymsolve.load_policy(outcome.run).policy
+    assert set(policy.encoder.state_dict()) >= {"own.first.weight", "own.then.weight", "own.last.0.weight"}
+    obs = {"obs": np.random.default_rng(0).integers(0, 256, (3, 1, 10, 10), np.uint8)}
+    widths = {name: out.shape for name, out in policy.hidden(obs).items() if name.startswith("encoder")}
+    assert widths == {"encoder.own.relu": (3, 5), "encoder.own.tanh": (3, 12), "encoder.own.last.1": (3, 7)}
+    assert find_filters(policy) == []
+    one = {"obs": obs["obs"][:1]}
+    asked = Asked(one, np.zeros((1, 1), np.int64), None, None)
+    assert gradients(policy, asked)["obs"].action.shape == (1, 10, 10)
+    assert np.isfinite(occlude(policy, asked)["obs"].action).all()
+    assert activations(policy, obs)["encoder.own.last.1"].shape == (3, 7)
 
 
 def test_first_weights_follow_from_the_seed(tmp_path):
