@@ -88,7 +88,8 @@ of the first steps in a replay buffer, which checkpoints keep. An update without
 step, churn or gradient.
 Evaluation records are separate lines, under the step whose weights were judged. A value that was NaN or
 infinite is stored as `null`. The *for* column says which algorithms emit a metric; *evaluation* marks
-evaluation records, *both* is in every record. An asterisk means: only under the condition given. A value
+evaluation records, *both* is in every record, *own* in those of an
+[algorithm of your own](parts.md#an-algorithm). An asterisk means: only under the condition given. A value
 outside of its *range* raises an alert; some ranges are narrower in a given run, such as that of the entropy,
 which cannot exceed the logarithm of the number of choices.
 Spreads are standard deviations, never variances: they have the unit of what they are the spread of.
@@ -207,7 +208,7 @@ def _model(field: FieldInfo) -> type[BaseModel] | None:
 def _optional_models(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
     """Sections that may be null, by name."""
     for name, field in model.model_fields.items():
-        for kind in () if get_origin(field.annotation) is dict else get_args(field.annotation):
+        for kind in () if get_origin(field.annotation) in (dict, tuple) else get_args(field.annotation):
             section = isinstance(kind, type) and issubclass(kind, BaseModel)
             if section and kind not in (Schedule, WrapperConfig, StageConfig):
                 yield name, kind

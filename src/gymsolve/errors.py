@@ -9,6 +9,7 @@ request was wrong, 1 when the work failed.
     ├── DivergenceError        weights, losses or values left the finite numbers
     ├── EnvFaultError          the environment raised, returned NaN or left its space
     │   └── EnvLostError       processes that hold environments died again and again
+    ├── OwnCodeError           another part of the user's own raised, or returned what does not fit
     ├── RunDamagedError        files of a run cannot be read or written
     ├── UndeclaredMetricError  a record holds a name that is not in the catalogue
     ├── UnforeseenError        a mistake in gymsolve itself, most likely; there is a file to send
@@ -129,6 +130,10 @@ class EngineDiedError(EnvFaultError):
 
 class EnvLostError(EnvFaultError):
     """Processes that hold environments died, or hung, again and again."""
+
+
+class OwnCodeError(GymsolveError):
+    """A part of the user's own (encoder, algorithm, observer) raised, or returned what does not fit."""
 
 
 class RunDamagedError(GymsolveError):

@@ -1,9 +1,9 @@
 """Code of the user's own: which settings lead to an import, and the import itself.
 
-gymsolve imports `env.id: module:Id` and a wrapper `module:Class`, also those of single tasks (`env.tasks`).
-An environment or wrapper may import text of that form among its options. Nothing that lies in the folder of a
-run, or is reached through a runs folder, is ever imported: anybody may have written it. `runs/trust.py`
-decides whether a *run* may name code at all.
+gymsolve imports `env.id: module:Id` and a wrapper `module:Class`, also those of single tasks (`env.tasks`),
+and `module:Class` as `net.encoder`, `algo.name` or one of `observers`. Each of them may import text of that
+form among its options. Nothing that lies in the folder of a run, or is reached through a runs folder, is ever
+imported: anybody may have written it. `runs/trust.py` decides whether a *run* may name code at all.
 """
 
 import importlib
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,6 +21,54 @@ from gymsolve.errors import CodeRefusedError
 
 _PATH = re.compile(r"[\w.-]+:[\w./:-]+")
 """Text among options that may name code."""
+
+
+def code_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names that lead to an import, from all settings of a run in `config.json`."""
+    of_parts = [word for part in own_parts(config) for word in _texts(part) if _PATH.fullmatch(word)]
+    return tuple(dict.fromkeys([*code_in(config.get("env") or {}), *of_parts]))
+
+
+def own_parts(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The settings of the encoder, the algorithm and the observers that are code of the user's own."""
+    net, algo = config.get("net") or {}, config.get("algo") or {}
+    parts = [net.get("encoder"), algo if ":" in str(algo.get("name")) else None]
+    return [_spelled_out(part) for part in (*parts, *(config.get("observers") or ())) if part]
+
+
+def _spelled_out(part: Any) -> Mapping[str, Any]:
+    """A part that may be written as `name` or as `name: {options}`."""
+    return (
+        part if isinstance(part, Mapping) and "name" in part else {"name": _wrapper_name(part), "given": part}
+    )
+
+
+def modules_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The modules that settings name for certain; text among options only may name one."""
+    env = config.get("env") or {}
+    names = [part["name"] for part in own_parts(config)]
+    for settings in (env, *(env.get("tasks") or {}).values()):
+        wrappers = settings.get("wrappers") or ()
+        names += [settings.get("id") or "", *(_wrapper_name(wrapper) for wrapper in wrappers)]
+    return tuple(dict.fromkeys(name.rpartition(":")[0] for name in names if ":" in name))
+
+
+def files_of(config: Mapping[str, Any]) -> dict[str, str]:
+    """The files from which this process imported the modules that settings name."""
+    imported = [name for name in modules_of(config) if name in sys.modules]
+    files = {name: vars(sys.modules[name]).get("__file__") for name in imported}
+    return {name: str(Path(file).absolute()) for name, file in files.items() if file}
+
+
+def is_findable(module: str) -> bool:
+    """True if Python finds the module, or the package that it is in; nothing is imported for that."""
+    top = module.partition(".")[0]
+    if top in sys.modules:
+        return True
+    try:
+        return find_spec(top) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def code_in(env: Mapping[str, Any]) -> tuple[str, ...]:

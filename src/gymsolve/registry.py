@@ -6,11 +6,10 @@ name with a colon in it is itself such a path, so recipes can use code of their 
 
 import importlib
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 from gymsolve.errors import ConfigError, did_you_mean
-from gymsolve.own_code import import_code
+from gymsolve.own_faults import import_own
 
 ALGORITHMS = {
     "ppo": "gymsolve.algos.ppo:PPO",
@@ -107,17 +106,27 @@ def lookup(table: dict[str, str], name: str, where: str) -> Any:
     if name in table:
         return load(table[name], where)
     if ":" in name:
-        return load(name, where, import_code)
+        return load_own(name, where)
     hint = did_you_mean(name, table) or f"Known: {', '.join(sorted(table))}."
     raise ConfigError(f"unknown name {name!r}.", where=where, hint=hint)
 
 
-def load(path: str, where: str, import_module: Callable[[str], ModuleType] = importlib.import_module) -> Any:
-    """Import `module:attribute`."""
+def load(path: str, where: str) -> Any:
+    """Import `module:attribute` of gymsolve itself."""
     module_name, _, attribute = path.partition(":")
     try:
-        return getattr(import_module(module_name), attribute)
+        return getattr(importlib.import_module(module_name), attribute)
     except ImportError as error:
         raise ConfigError(f"cannot import {path!r}: {error}.", where=where) from error
+
+
+def load_own(path: str, where: str) -> Any:
+    """Import `module:attribute` of the user's own."""
+    module_name, _, attribute = path.partition(":")
+    module = import_own(path, where)
+    try:
+        return getattr(module, attribute)
     except AttributeError as error:
-        raise ConfigError(f"module {module_name!r} has no {attribute!r}.", where=where) from error
+        classes = [name for name, thing in vars(module).items() if isinstance(thing, type)]
+        message = f"the module {module_name!r} has no {attribute!r} ({module.__file__ or 'a folder'})."
+        raise ConfigError(message, where=where, hint=did_you_mean(attribute, classes)) from error

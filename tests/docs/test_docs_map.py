@@ -16,7 +16,7 @@ SOURCES = {
     for kind in ("py", "pyi", "c", "h")
     for path in (ROOT / folder).rglob(f"*.{kind}")
 }
-EXAMPLES = {"corridor.py"}
+EXAMPLES = {"my_parts.py", "corridor.py"}
 """Files that a page tells its reader to write."""
 
 

@@ -166,7 +166,7 @@ def test_without_kernels_torch_trains_and_numpy_acts():
         with pytest.raises(UsageError, match="the compiled kernels are turned off"):
             fast_algorithm("a2c", fast)
         train(make_algorithm("a2c", torchs), RandomEnvs(torchs.spec), updates=3, num_steps=6)
-        loaded = load_policy(torchs.arrays(), torchs.metadata())
+        loaded = load_policy(torchs.arrays(), torchs.metadata(), config())
         assert isinstance(loaded, FastPolicy)
         same_actions(torchs, loaded)
 

@@ -20,6 +20,7 @@ import pytest
 from gymsolve.apps.play.keys import Pressed
 from gymsolve.apps.play.opening import open_request, read_request
 from gymsolve.errors import CheckpointError, GymsolveError, RunDamagedError
+from gymsolve.recipes import validate
 from gymsolve.runs.demos import list_demos
 from gymsolve.runs.episodes import load_episode
 from gymsolve.runs.inspections import InspectionWriter, RowField, list_inspections, open_inspection
@@ -200,10 +201,11 @@ def test_arrays_of_a_sound_episode_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_network_of_another_version_is_told_by_name(change: dict[str, Any], told: str) -> None:
-    _, saved = open_checkpoint(str(KEPT), None, policy_only=True)
+    run, saved = open_checkpoint(str(KEPT), None, policy_only=True)
+    settings = validate(run.config_json()["config"])
     net = json.dumps(json.loads(saved.policy_metadata["net"]) | change)
     with pytest.raises(CheckpointError) as refused:
-        load_policy(saved.policy, {**saved.policy_metadata, "net": net})
+        load_policy(saved.policy, {**saved.policy_metadata, "net": net}, settings)
     assert told in str(refused.value)
 
 

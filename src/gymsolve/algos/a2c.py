@@ -20,6 +20,8 @@ from gymsolve.settings.schedules import Progress
 class A2C(PolicyGradient):
     """Policy gradient with a learned critic."""
 
+    settings = A2CConfig
+
     def __init__(self, config: A2CConfig, policy: Policy, auxiliaries: Sequence[Auxiliary] = ()) -> None:
         super().__init__(config, policy, auxiliaries)
         self.config = config

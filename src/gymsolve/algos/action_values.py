@@ -1,6 +1,7 @@
 """Shared by algorithms that learn action values: policy, ε, and one gradient step."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -20,6 +21,9 @@ from gymsolve.spec import EnvSpec
 class ActionValueLearner(Learner):
     """A policy that follows action values, and an optimizer for them."""
 
+    policy_type: ClassVar[type[QPolicy]] = QPolicy
+    """The networks that it learns; an own algorithm may derive a class of its own."""
+
     def __init__(
         self, config: PQNConfig | DQNConfig, policy: QPolicy, auxiliaries: Sequence[Auxiliary] = ()
     ) -> None:
@@ -33,10 +37,10 @@ class ActionValueLearner(Learner):
         self.optimizer: Optimizer = Optimizer(config.optimizer, policy.named_parameters())
         self._loss_settings = config
 
-    @staticmethod
-    def make_policy(spec: EnvSpec, net: NetConfig, rng: Draws) -> QPolicy:
+    @classmethod
+    def make_policy(cls, spec: EnvSpec, net: NetConfig, rng: Draws) -> QPolicy:
         """The policy that it learns."""
-        return QPolicy(spec, net, rng)
+        return cls.policy_type(spec, net, rng)
 
     def prepare(self, progress: Progress) -> None:
         """Act with the ε of now."""

@@ -63,6 +63,8 @@ class Target(Part):
 class DQN(ActionValueLearner):
     """Q-learning from a replay buffer."""
 
+    settings = DQNConfig
+
     keeps_ends = True
     replay: ReplayBuffer
 

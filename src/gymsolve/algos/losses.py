@@ -9,10 +9,10 @@ from torch.nn import functional
 from gymsolve.experience.credit import Credited
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.settings.config import AnyAlgo
+from gymsolve.settings.config import BuiltInAlgo
 
 
-def value_loss(config: AnyAlgo, predicted: Tensor, target: Tensor) -> Tensor:
+def value_loss(config: BuiltInAlgo, predicted: Tensor, target: Tensor) -> Tensor:
     """Elementwise, half-squared so that mse and huber agree near zero."""
     if config.value_loss == "huber":
         return functional.huber_loss(predicted, target, reduction="none", delta=config.huber_delta)

@@ -1,7 +1,7 @@
 """Shared by the policy-gradient algorithms: an actor-critic policy, an optimizer, auxiliary losses."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from gymsolve.algos.auxiliary import Auxiliary, trainable
 from gymsolve.algos.optimizer import Optimizer
@@ -16,6 +16,8 @@ from gymsolve.spec import EnvSpec
 class PolicyGradient(Learner):
     """Owns the policy's optimizer; its update is each algorithm's own."""
 
+    policy_type: ClassVar[type[Policy]] = Policy
+    """The networks that it learns; an own algorithm may derive a class of its own."""
     policy: Policy
     optimizer: Optimizer
 
@@ -23,10 +25,10 @@ class PolicyGradient(Learner):
         self.policy, self.auxiliaries = policy, auxiliaries
         self.optimizer = Optimizer(config.optimizer, trainable(policy, auxiliaries))
 
-    @staticmethod
-    def make_policy(spec: EnvSpec, net: NetConfig, rng: Draws) -> Policy:
+    @classmethod
+    def make_policy(cls, spec: EnvSpec, net: NetConfig, rng: Draws) -> Policy:
         """The networks that this kind of algorithm learns."""
-        return Policy(spec, net, rng)
+        return cls.policy_type(spec, net, rng)
 
     @property
     def parts(self) -> Mapping[str, Part]:

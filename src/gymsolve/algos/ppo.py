@@ -38,6 +38,8 @@ class _Goals(NamedTuple):
 class PPO(PolicyGradient):
     """Clipped-surrogate policy optimisation."""
 
+    settings = PPOConfig
+
     def __init__(self, config: PPOConfig, policy: Policy, auxiliaries: Sequence[Auxiliary] = ()) -> None:
         super().__init__(config, policy, auxiliaries)
         self.config = config

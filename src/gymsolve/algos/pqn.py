@@ -28,6 +28,8 @@ from gymsolve.spec import Array
 class PQN(ActionValueLearner):
     """Q(λ) on rollouts."""
 
+    settings = PQNConfig
+
     def __init__(self, config: PQNConfig, policy: QPolicy, auxiliaries: Sequence[Auxiliary] = ()) -> None:
         super().__init__(config, policy, auxiliaries)
         self.config = config

@@ -30,6 +30,8 @@ from gymsolve.spec import Array
 class Reinforce(PolicyGradient):
     """Monte Carlo policy gradient with an optional baseline."""
 
+    settings = ReinforceConfig
+
     def __init__(
         self, config: ReinforceConfig, policy: Policy, auxiliaries: Sequence[Auxiliary] = ()
     ) -> None:

@@ -18,7 +18,7 @@ from gymsolve.runs.loading import Checkpoint
 from gymsolve.runs.refs import open_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import buildable_settings
-from gymsolve.settings.config import EnvConfig
+from gymsolve.settings.config import EnvConfig, TrainConfig
 from gymsolve.spec import Array, EnvSpec, Obs, ObsSpec, find_misfit
 from gymsolve.training.engines.choose import load_policy as rebuild
 from gymsolve.training.evaluation.player import HELD_OUT, Player
@@ -35,7 +35,9 @@ class LoadedPolicy:
         self.checkpoint = checkpoint.name
         self.env_steps = int(checkpoint.meta["env_steps"])
         self.config = validate(run.config_json()["config"], "config.json")
-        self.policy = rebuild(checkpoint.policy, checkpoint.policy_metadata, threads=self.config.threads)
+        if needs_own_code(checkpoint.policy_metadata, self.config):
+            self.config, _ = buildable_settings(run, trust=trust)
+        self.policy = rebuild(checkpoint.policy, checkpoint.policy_metadata, self.config)
         self._agent = Agent(self.policy, 1)
         self._begun = False
         """The policy has acted in this episode."""
@@ -145,13 +147,18 @@ class LoadedPolicy:
         return make_envs(settings.env, "eval", num_envs=num_envs, render=render)
 
 
+def needs_own_code(metadata: Mapping[str, str], config: TrainConfig) -> bool:
+    """True if the policy cannot be rebuilt without code of the user's own."""
+    return config.net.encoder is not None or ":" in metadata.get("kind", "")
+
+
 def load_policy(
     ref: str | Path | Run, *, runs_dir: Path | str | None = None, trust: bool = False
 ) -> LoadedPolicy:
     """The policy of `RUN[@best|@last|@STEPS]`; the best one unless said otherwise.
 
-    Loading and acting import nothing; the environments of a run from elsewhere that names code of its own
-    need `trust`.
+    Loading and acting import nothing, unless the network is code of the user's own. That and the environments
+    of a run from elsewhere need `trust` where they are such code.
     """
     return LoadedPolicy(*open_checkpoint(ref, runs_dir, policy_only=True), trust=trust)
 

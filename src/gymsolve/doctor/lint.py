@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from gymsolve.doctor.rules.rule import Change
 from gymsolve.recipes import validate
 from gymsolve.runs.run import Run
-from gymsolve.settings.config import DQNConfig, PQNConfig, TrainConfig
+from gymsolve.settings.algorithms import PolicyGradientSettings
+from gymsolve.settings.config import A2CConfig, DQNConfig, PPOConfig, ReinforceConfig, TrainConfig
 from gymsolve.settings.schedules import Progress, Schedule
 from gymsolve.spec import EnvSpec
 from gymsolve.text import plural
@@ -114,7 +115,7 @@ def _odd_rates(config: TrainConfig) -> Iterator[Finding]:
     if highest < 1e-6:
         text = f"at {highest:g} nothing will be learned within the budget"
         yield _doubt("rate_low", "algo.learning_rate", text, highest, 3e-4)
-    if not isinstance(algo, PQNConfig | DQNConfig) and _highest(algo.ent_coef, config.steps) >= 0.5:
+    if isinstance(algo, PolicyGradientSettings) and _highest(algo.ent_coef, config.steps) >= 0.5:
         text = "an entropy bonus this large usually outweighs the reward"
         yield _doubt("bonus_high", "algo.ent_coef", text, _highest(algo.ent_coef, config.steps), 0.01)
 
@@ -128,7 +129,7 @@ def _no_learning(config: TrainConfig) -> Iterator[Finding]:
         starts, budget = algo.learning_starts, config.env_budget
         text = f"the first gradient step waits for {starts} steps, and the budget has {budget}"
         yield _doubt("never_starts", "algo.learning_starts", text, starts, budget // 20)
-    if isinstance(algo, PQNConfig | DQNConfig):
+    if not isinstance(algo, PPOConfig | A2CConfig | ReinforceConfig):
         return
     if algo.has_critic and _highest(algo.vf_coef, config.steps) == 0.0:
         yield _doubt(

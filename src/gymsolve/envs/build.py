@@ -17,8 +17,9 @@ from typing import Any, TypeAlias
 import gymnasium as gym
 from gymnasium import error as gym_error
 
+from gymsolve.crash_sites import FAULTS
 from gymsolve.envs.arguments import Blame, blame, check_types
-from gymsolve.envs.contract_faults import FAULTS, build_fault, close_env, keep_folder, require_spaces
+from gymsolve.envs.contract_faults import build_fault, close_env, keep_folder, require_spaces
 from gymsolve.envs.families import GENERIC, families, find_creator, find_family, is_exclusive
 from gymsolve.envs.families.family import IMAGES
 from gymsolve.envs.headless import draw_without_screen

@@ -7,23 +7,28 @@ environment behaves: callers come here from an `except`, or with a value that ha
 import inspect
 import os
 import re
-import sysconfig
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from gymsolve.crash_sites import (
+    FAULTS,
+    TRACEBACK,
+    describe_error,
+    frames_of,
+    is_below,
+    our_folders,
+    place_of_error,
+    place_of_line,
+    text_of,
+)
 from gymsolve.envs.arguments import Blame, show
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
-
-FAULTS = (Exception, SystemExit)
-"""Errors that code of an environment may raise; a KeyboardInterrupt is the user's own wish."""
 
 SPACE_FIX = (
     "Return what observation_space says, for example np.asarray(…, dtype=np.float32), or change the space."
@@ -36,16 +41,12 @@ _RESET_HEAD = (
 )
 _REWARD_FIX = "A reward is one number: return float(reward)."
 _EXIT_FIX = "An environment ends an episode by returning terminated=True, never by ending the program."
-TRACEBACK = "With --debug you see the traceback."
 _SPACES = {
     "action_space": "Set self.action_space in __init__, for example to gymnasium.spaces.Discrete(2).",
     "observation_space": (
         "Set self.observation_space in __init__, for example to gymnasium.spaces.Box(-1, 1, (4,))."
     ),
 }
-
-_Frame: TypeAlias = tuple[str, int, str]
-"""File, line and function."""
 
 
 class Breach(NamedTuple):
@@ -55,108 +56,15 @@ class Breach(NamedTuple):
     fix: str | None = None
 
 
-# --------------------------------------------------------------------------------- where it was
-
-
-def place_of_error(error: BaseException) -> str:
-    """File and line in brackets: the innermost line of the user's own code that an error went through.
-
-    Where only installed packages took part, their innermost line; nothing if no code but ours did.
-    """
-    if isinstance(error, SyntaxError) and error.filename:
-        return _place(error.filename, error.lineno or 0)
-    return _innermost([frame for cause in _chain(error) for frame in _frames(cause)])
-
-
-def find_crash_site(error: BaseException) -> dict[str, Any] | None:
-    """File, line and function of the user's own code; None where only packages, or processes, took part."""
-    own = [frame for cause in _chain(error) for frame in _frames(cause) if _is_users(frame)]
-    if not own:
-        return None
-    file, line, function = own[-1]
-    return {"file": file, "line": line, "function": function}
-
-
-def place_of_frame(frame: FrameType, until: FrameType) -> str:
-    """Where a call is that does not return: `frame` is its innermost frame, `until` the outermost."""
-    frames: list[_Frame] = []
-    at: FrameType | None = frame
-    while at is not None and at is not until:
-        frames.insert(0, (at.f_code.co_filename, at.f_lineno, at.f_code.co_name))
-        at = at.f_back
-    return _innermost(frames)
-
-
-def _innermost(frames: list[_Frame]) -> str:
-    """The innermost line that is not ours; one of the user's own, if there is any."""
-    strange = [frame for frame in frames if _is_strange(frame)]
-    telling = [frame for frame in strange if _is_users(frame)] or strange
-    return _place(*telling[-1][:2]) if telling else ""
-
-
-def _is_strange(frame: _Frame) -> bool:
-    return not _below(frame[0], _OURS) and not frame[0].startswith("<")
-
-
-def _is_users(frame: _Frame) -> bool:
-    return _is_strange(frame) and not _below(frame[0], _INSTALLED)
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """The error and what led to it, the first cause last: Gymnasium raises some errors again in its words."""
-    chain: list[BaseException] = []
-    here: BaseException | None = error
-    while here is not None and here not in chain:
-        chain.append(here)
-        here = here.__cause__ or (None if here.__suppress_context__ else here.__context__)
-    return chain
-
-
-def _frames(error: BaseException) -> list[_Frame]:
-    stack = traceback.extract_tb(error.__traceback__)
-    return [(frame.filename, frame.lineno or 0, frame.name) for frame in stack]
-
-
 def place_of_method(env: gym.Env[Any, Any] | type[Any], name: str) -> str:
     """File and line in brackets: where the environment's class defines a method; nothing if unknown."""
     method = inspect.getattr_static(env if isinstance(env, type) else type(env.unwrapped), name, None)
     if not inspect.isfunction(method):
         return ""
-    return _place(method.__code__.co_filename, method.__code__.co_firstlineno)
-
-
-def _place(path: str, line: int) -> str:
-    here = os.path.relpath(path) if _below(path, (str(Path.cwd()),)) else path
-    return f" ({here}, line {line})"
-
-
-def _below(path: str, folders: tuple[str, ...]) -> bool:
-    return any(path.startswith(folder + os.sep) for folder in folders)
-
-
-_OURS = tuple(str(folder) for folder in (Path(__file__).parents[1], Path(gym.__file__).parent))
-_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+    return place_of_line(method.__code__.co_filename, method.__code__.co_firstlineno)
 
 
 # ------------------------------------------------------------------------------------ what it was
-
-
-def describe_error(error: BaseException) -> str:
-    """`ZeroDivisionError: engine on fire`; the first line of a message that has several.
-
-    Of an error without a message, the line of code that raised it.
-    """
-    name, lines = type(error).__name__, _error_text(error).strip().splitlines()
-    if lines:
-        return f"{name}: {lines[0].rstrip('.')}"
-    frames = traceback.extract_tb(error.__traceback__)
-    code = (frames[-1].line or "").strip() if frames else ""
-    return f"{name} at `{code}`" if code else name
-
-
-def _error_text(error: BaseException) -> str:
-    """The text of an error, without the list of arguments that Gymnasium appends."""
-    return str(error).partition(" was raised from the environment creator")[0]
 
 
 def explain_error(error: BaseException, method: str, env: gym.Env[Any, Any]) -> Breach:
@@ -200,8 +108,8 @@ _NO_NUMBER = ("float()", "arrays can be converted to Python scalars", "could not
 
 def _in_caller(error: BaseException) -> bool:
     """Was it raised by the one who called the environment, and not by code of the environment?"""
-    frames = _frames(error)
-    return bool(frames) and _below(frames[-1][0], _OURS)
+    frames = frames_of(error)
+    return bool(frames) and is_below(frames[-1][0], our_folders())
 
 
 def _misfit(text: str, method: str) -> Breach | None:
@@ -227,30 +135,11 @@ def _misfit(text: str, method: str) -> Breach | None:
 # ------------------------------------------------------------------------- how it came to be
 
 
-def import_fault(module: str, env_id: str, error: BaseException) -> EnvFaultError:
-    """The module of `module:Id` is there and cannot be imported."""
-    if isinstance(error, SyntaxError):
-        code = f": `{error.text.strip()}`" if error.text else ""
-        problem = f"{error.msg}{place_of_error(error)}{code}"
-        what = f"Python cannot read the module {module!r} of {env_id}: {problem}."
-        return EnvFaultError(what, where="env.id", hint="Mend that line.")
-    if isinstance(error, SystemExit):
-        what = f"the module {module!r} of {env_id} ended the program with sys.exit{place_of_error(error)}."
-        hint = (
-            "Importing it should only define and register; put the rest below `if __name__ == '__main__':`."
-        )
-        return EnvFaultError(what, where="env.id", hint=hint)
-    missing = isinstance(error, ModuleNotFoundError) and error.name is not None
-    what = f"{env_id} cannot be imported: {describe_error(error)}{place_of_error(error)}."
-    hint = "Install what it imports, or mend the name." if missing else TRACEBACK
-    return EnvFaultError(what, where="env.id", hint=hint)
-
-
 def build_fault(
     env_id: str, error: BaseException, kwargs: dict[str, Any], creator: Any, culprit: Blame | None
 ) -> GymsolveError:
     """The constructor raised; arguments that it does not take are the user's to mend."""
-    why = _error_text(error)
+    why = text_of(error)
     place = place_of_error(error)
     if isinstance(error, SystemExit):
         return EnvFaultError(

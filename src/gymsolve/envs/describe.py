@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gymsolve.crash_sites import FAULTS
 from gymsolve.envs.build import (
     BuiltEnv,
     CopyBuilder,
@@ -24,7 +25,6 @@ from gymsolve.envs.build import (
     notes_on,
 )
 from gymsolve.envs.contract_faults import (
-    FAULTS,
     close_env,
     explain_error,
     explain_info,

@@ -8,17 +8,17 @@ function of the module that nobody registered, `module:Class`, is registered und
 import difflib
 import re
 import warnings
-from pathlib import Path
 from types import FunctionType
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 from gymnasium import error as gym_error
 
-from gymsolve.envs.contract_faults import FAULTS, import_fault, keep_folder
+from gymsolve.crash_sites import FAULTS
+from gymsolve.envs.contract_faults import keep_folder
 from gymsolve.envs.families import bare_name, families, find_family
-from gymsolve.errors import GymsolveError, UnknownEnvError, did_you_mean
-from gymsolve.own_code import import_code
+from gymsolve.errors import UnknownEnvError, did_you_mean
+from gymsolve.own_faults import import_fault, import_own
 
 
 @runtime_checkable
@@ -52,19 +52,8 @@ def find_spec(env_id: str) -> Any:
 
 
 def _import(module: str, env_id: str) -> Any:
-    try:
-        with keep_folder():
-            return import_code(module)
-    except GymsolveError:
-        raise  # refused
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise import_fault(module, env_id, error) from error  # something that the module itself imports
-        hint = f"A file {module.partition('.')[0]}.py is looked for in {Path.cwd()}, then among packages."
-        problem = f"there is no module {module!r} to import for {env_id!r}."
-        raise UnknownEnvError(problem, where="env.id", hint=hint) from error
-    except FAULTS as error:
-        raise import_fault(module, env_id, error) from error
+    with keep_folder():
+        return import_own(module, "env.id", env_id)
 
 
 def _makes_envs(thing: Any) -> bool:

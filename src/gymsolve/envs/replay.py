@@ -16,10 +16,10 @@ from typing import Any, TypeAlias
 import gymnasium as gym
 import numpy as np
 
+from gymsolve.crash_sites import FAULTS
 from gymsolve.envs.backends.episode_stats import ADVICE
 from gymsolve.envs.contract import Snapshot
 from gymsolve.envs.contract_faults import (
-    FAULTS,
     SPACE_FIX,
     Breach,
     close_env,

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 import gymnasium as gym
 import numpy as np
 
+from gymsolve.crash_sites import FAULTS, describe_error
 from gymsolve.envs.build import BuiltEnv, CopyBuilder, build_env, find_spec
 from gymsolve.envs.contract import Snapshot
-from gymsolve.envs.contract_faults import FAULTS, describe_error
 from gymsolve.envs.describe import Description
 from gymsolve.envs.families import find_family
 from gymsolve.envs.headless import draw_without_screen

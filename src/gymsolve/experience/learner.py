@@ -7,7 +7,7 @@ is a part of its own (`parts`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from gymsolve.experience.credit import Credit
 from gymsolve.experience.replay import ReplayBuffer
 from gymsolve.experience.rollout import Rollout
 from gymsolve.parts import Part
+from gymsolve.settings.algorithms import AlgorithmSettings
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array, Obs
 
@@ -82,6 +83,10 @@ class Optimizer(Part, Protocol):
 class Learner(Part):
     """One learning rule with its policy."""
 
+    settings: ClassVar[type[AlgorithmSettings]]
+    """The class of its settings."""
+    policy_type: ClassVar[type[Any]]
+    """The class of its policy."""
     policy: Any
     """Acts in the environments, and is evaluated and saved (a `Policy`)."""
     optimizer: Any

@@ -9,7 +9,7 @@ from gymsolve.fast.inputs import Samples
 from gymsolve.fast.optimizer import FastOptimizer
 from gymsolve.fast.parameters import Loss
 from gymsolve.fast.policy import FastPolicy
-from gymsolve.settings.config import AnyAlgo
+from gymsolve.settings.config import BuiltInAlgo
 from gymsolve.spec import Array
 
 
@@ -20,7 +20,7 @@ class FastLearner(Learner):
     policy: FastPolicy
     optimizer: FastOptimizer
 
-    def __init__(self, config: AnyAlgo, policy: FastPolicy) -> None:
+    def __init__(self, config: BuiltInAlgo, policy: FastPolicy) -> None:
         self.policy, self.optimizer = policy, FastOptimizer(config.optimizer, policy.parameters)
 
     def step(self, in_force: dict[str, float], loss: Loss = "both") -> float:
@@ -45,7 +45,7 @@ class Batch:
         self.log_probs = flatten(rollout.log_probs, rows)  # [B]
 
 
-def value_loss(config: AnyAlgo, predicted: Array, target: Array) -> tuple[Array, Array]:
+def value_loss(config: BuiltInAlgo, predicted: Array, target: Array) -> tuple[Array, Array]:
     """Elementwise loss, half-squared so that mse and huber agree near zero, and its slope."""
     gap = predicted - target
     if config.value_loss == "huber":

@@ -44,6 +44,8 @@ def covers(config: TrainConfig, spec: EnvSpec) -> str | None:
 
 def why_not(config: NetConfig, spec: EnvSpec) -> str | None:
     """Like `supports`, for the network alone."""
+    if config.encoder is not None:
+        return f"net.encoder={config.encoder.name} is a torch module"
     if config.memory is not None:
         return "net.memory is on"
     if spec.tasks:
@@ -53,6 +55,10 @@ def why_not(config: NetConfig, spec: EnvSpec) -> str | None:
             return f"the observation {key!r} is an image"
         if entry.kind == "discrete" and config.discrete_obs == "embedding":
             return "net.discrete_obs=embedding learns its own vectors"
+    return _why_not_layers(config)
+
+
+def _why_not_layers(config: NetConfig) -> str | None:
     for name in ("layer_norm", "batch_norm", "dropout"):
         if config.model_dump()[name]:
             return f"net.{name} is on"

@@ -31,10 +31,19 @@ def watching_activations(module: nn.Module) -> Iterator[dict[str, Tensor]]:
 
 
 def _channels(module: nn.Module, name: str) -> int | None:
-    """Channels before an activation among convolutions; None for one among fully connected layers."""
-    stack = module.get_submodule(name.rpartition(".")[0])
-    convolved = [layer for layer in stack.modules() if isinstance(layer, nn.Conv2d)]
-    return convolved[-1].out_channels if convolved else None
+    """Channels before an activation among convolutions; None for one among fully connected layers.
+
+    In a module of the user's own that is no sequence, nobody knows what comes before an activation.
+    """
+    parent, _, own = name.rpartition(".")
+    stack = module.get_submodule(parent)
+    if not isinstance(stack, nn.Sequential):
+        return None
+    children = dict(stack.named_children())
+    before = list(children.values())[: list(children).index(own)]
+    weighed = [m for layer in before for m in layer.modules() if isinstance(m, nn.Conv2d | nn.Linear)]
+    last = weighed[-1] if weighed else None
+    return last.out_channels if isinstance(last, nn.Conv2d) else None
 
 
 def _keep(

@@ -118,8 +118,7 @@ class Encoder(nn.Module):
             if key == hidden:
                 continue
             module, size = _encode_entry(entry, config, rng)
-            # A module's name may hold no dot, be no attribute of ModuleDict ("type") and occur only once.
-            self.names[key] = f"{index}_{key.replace('/', '__').replace('.', '_')}"
+            self.names[key] = entry_name(index, key)
             self.entries[self.names[key]] = module
             self.size += size
 
@@ -132,7 +131,7 @@ class Encoder(nn.Module):
         scaled = {}
         for key, name in self.names.items():
             entry = self.entries[name]
-            if isinstance(entry, _Vector):
+            if isinstance(entry, Vector):
                 scaled[key] = entry(obs[key])
             elif isinstance(entry, _Image):
                 scaled[key] = entry.scaled(obs[key]).flatten(1)
@@ -146,7 +145,7 @@ class Encoder(nn.Module):
     def usual(self, key: str) -> Tensor:
         """The numbers [*shape] of an entry that become zeros for the first layer."""
         entry = self.entries[self.names[key]]
-        assert isinstance(entry, _Vector)
+        assert isinstance(entry, Vector)
         return entry.usual()
 
     @property
@@ -164,8 +163,13 @@ class Encoder(nn.Module):
         """Take a batch of raw observations into the running statistics."""
         for key, name in self.names.items():
             entry = self.entries[name]
-            if isinstance(entry, _Vector) and isinstance(entry.norm, RunningNorm):
+            if isinstance(entry, Vector) and isinstance(entry.norm, RunningNorm):
                 entry.norm.observe(obs[key])
+
+
+def entry_name(index: int, key: str) -> str:
+    """The name of an entry's module: with no dot, no attribute of ModuleDict ("type"), and only once."""
+    return f"{index}_{key.replace('/', '__').replace('.', '_')}"
 
 
 def _encode_entry(entry: ObsSpec, config: NetConfig, rng: Draws) -> tuple[nn.Module, int]:
@@ -175,15 +179,19 @@ def _encode_entry(entry: ObsSpec, config: NetConfig, rng: Draws) -> tuple[nn.Mod
     if entry.kind == "discrete":
         module = _Discrete(entry, config, rng)
         return module, module.size
-    norm: nn.Module = nn.Identity()
+    return Vector(make_norm(entry, config), entry.shape), int(np.prod(entry.shape, dtype=np.int64))
+
+
+def make_norm(entry: ObsSpec, config: NetConfig) -> nn.Module:
+    """The normaliser of a vector that the settings ask for."""
     if config.normalize_obs == "running":
-        norm = RunningNorm(entry.shape)
-    elif config.normalize_obs == "bounds":
-        norm = BoundsNorm(entry)
-    return _Vector(norm, entry.shape), int(np.prod(entry.shape, dtype=np.int64))
+        return RunningNorm(entry.shape)
+    return BoundsNorm(entry) if config.normalize_obs == "bounds" else nn.Identity()
 
 
-class _Vector(nn.Module):
+class Vector(nn.Module):
+    """The numbers of an entry [B, size], scaled."""
+
     def __init__(self, norm: nn.Module, shape: tuple[int, ...]) -> None:
         super().__init__()
         self.norm, self._shape = norm, shape
@@ -201,6 +209,13 @@ class _Vector(nn.Module):
         return torch.zeros(self._shape)
 
 
+def pixel_range(entry: ObsSpec) -> tuple[float, float]:
+    """The lowest pixel, and the factor that brings all to [0, 1] from there."""
+    unbounded = (0.0, 255.0) if entry.dtype == "uint8" else (0.0, 1.0)
+    low, high = (entry.low[0], entry.high[0]) if entry.low else unbounded
+    return low, 1.0 / (high - low) if high > low else 1.0
+
+
 class _Image(nn.Module):
     """Pixels brought to [0, 1] by the bounds of their space, then convolutions.
 
@@ -212,9 +227,7 @@ class _Image(nn.Module):
     def __init__(self, stack: nn.Sequential, entry: ObsSpec) -> None:
         super().__init__()
         self.stack = stack
-        unbounded = (0.0, 255.0) if entry.dtype == "uint8" else (0.0, 1.0)
-        self.low, high = (entry.low[0], entry.high[0]) if entry.low else unbounded
-        self.scale = 1.0 / (high - self.low) if high > self.low else 1.0
+        self.low, self.scale = pixel_range(entry)
         plain = all(type(layer) in (nn.Conv2d, nn.ReLU, nn.Flatten) for layer in stack)
         self._layers = [layer for layer in stack if isinstance(layer, nn.Conv2d)]
         self.compiled: CompiledStack | None = None

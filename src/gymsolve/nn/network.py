@@ -11,12 +11,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
 
-from gymsolve.errors import CheckpointError
+from gymsolve.errors import CheckpointError, CodeRefusedError
 from gymsolve.nn.activation_hooks import watching_activations
 from gymsolve.nn.bodies import Encoder
 from gymsolve.nn.init import Draws
 from gymsolve.settings.config import NetConfig
+from gymsolve.settings.own_parts import PartConfig
 from gymsolve.spec import Array, EnvSpec, Obs
 
 
@@ -35,6 +38,8 @@ class Network(nn.Module):
         with torch.random.fork_rng(devices=[]):
             self._build(rng)
         self.eval()  # layers with modes are switched by `gradient_mode` alone
+        self._norms = tuple(m for m in self.modules() if isinstance(m, _BatchNorm))
+        self._dropouts = tuple(m for m in self.modules() if isinstance(m, _DropoutNd))
 
     def _build(self, rng: Draws) -> None:
         raise NotImplementedError
@@ -64,21 +69,17 @@ class Network(nn.Module):
         """Take a batch of raw observations [B, …] into every running statistic."""
         for encoder in self.encoders:
             encoder.observe(obs)
-        if self.config.batch_norm and len(next(iter(obs.values()))) > 1:  # one row has no variance
-            norms = [m for m in self.modules() if isinstance(m, nn.BatchNorm1d)]
-            for module in norms:
+        if self._norms and len(next(iter(obs.values()))) > 1:  # one row has no variance
+            for module in self._norms:
                 module.train()
             self(self.tensors(obs), None)
-            for module in norms:
+            for module in self._norms:
                 module.eval()
 
     def gradient_mode(self, on: bool) -> None:
         """Dropout is active in gradient passes only; batch norm always uses its running statistics."""
-        if not self.config.dropout:
-            return
-        for module in self.modules():
-            if isinstance(module, nn.Dropout):
-                module.train(on)
+        for module in self._dropouts:
+            module.train(on)
 
     def rollback_point(self) -> Callable[[], None]:
         """A function that restores the present statistics; the optimizer does so for the weights."""
@@ -96,6 +97,12 @@ class Network(nn.Module):
         """The sum of all weights and statistics: not finite as soon as one of them is not."""
         parts = (*self.parameters(), *self.buffers())
         return float(sum(part.sum() for part in parts))
+
+    @torch.inference_mode()
+    def finds_bad_features(self, obs: Obs) -> bool:
+        """True if an encoder makes numbers that are not finite out of observations [B, …]."""
+        seen = self.tensors(obs)
+        return not all(bool(encoder(seen).isfinite().all()) for encoder in self.encoders)
 
     @torch.inference_mode()
     def seen(self, obs: Obs) -> dict[str, Array]:
@@ -131,18 +138,48 @@ class Network(nn.Module):
     def metadata(self) -> dict[str, str]:
         """Spaces and settings, which a file needs besides the arrays to rebuild the policy."""
         described = {"spec": json.dumps(self.spec.to_json()), "net": self.config.model_dump_json()}
-        return described if self.kind is None else described | {"kind": self.kind}
+        kind = self.kind if is_ours(type(self)) else path_of(type(self))
+        return described if kind is None else described | {"kind": kind}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Array], metadata: dict[str, str]) -> Self:
-        """The policy that `arrays` and `metadata` were taken from."""
+    def from_arrays(
+        cls, arrays: dict[str, Array], metadata: dict[str, str], encoder: PartConfig | None = None
+    ) -> Self:
+        """The policy that `arrays` and `metadata` were taken from.
+
+        An encoder of the user's own is imported only if it is the `encoder` that the caller may import.
+        """
         spec = EnvSpec.from_json(json.loads(metadata["spec"]))
         config = NetConfig.model_validate_json(metadata["net"])
+        require_approved(config.encoder, encoder)
         policy = cls(spec, config, None)
         misfits = policy.load_arrays(arrays)
         if misfits:
             raise CheckpointError(f"the weights do not fit the network they describe: {misfits[0]}.")
         return policy
+
+
+def require_approved(needed: PartConfig | None, approved: PartConfig | None) -> None:
+    """Refuse weights that need an encoder other than the one that their run's settings name."""
+    if needed is None or needed == approved:
+        return
+    named = "no encoder" if approved is None else f"{approved.name!r} {approved.options}"
+    raise CodeRefusedError(
+        f"these weights need the code {needed.name!r} {needed.options} (net.encoder), and the settings they "
+        f"came with name {named}.",
+        where="policy.safetensors",
+        hint="Load them with their run, as gymsolve.load_policy(RUN) does: its settings name what to import.",
+    )
+
+
+def is_ours(kind: type[Any]) -> bool:
+    """True for a class of gymsolve itself."""
+    return kind.__module__.partition(".")[0] == "gymsolve"
+
+
+def path_of(kind: type[Any]) -> str:
+    """A class of the user's own, as `module:Class`."""
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def to_array(tensor: Tensor) -> Array:

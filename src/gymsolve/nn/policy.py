@@ -21,6 +21,7 @@ from gymsolve.nn.memory import Cell, LastStepInputs, OneStep, Past
 from gymsolve.nn.minibatch import Evaluated, Minibatch
 from gymsolve.nn.network import Network, to_array
 from gymsolve.nn.normalize import ValueNorm
+from gymsolve.nn.own_encoder import make_encoder
 from gymsolve.nn.state_replay import memory_after
 from gymsolve.nn.tasks import TaskValueNorm, pick
 from gymsolve.settings.config import NetConfig
@@ -39,12 +40,12 @@ class Networks(Network):
         self.shared = images if config.shared is None else config.shared
         self.last_step = LastStepInputs(spec.action, () if config.memory is None else config.memory.inputs)
         self.memory_size = 0
-        self.encoder = Encoder(spec, config, rng)
+        self.encoder = make_encoder(spec, config, rng)
         self.actor_memory = self._make_cell(self.encoder.size, rng)
         self.actor, size = mlp(self._remembered or self.encoder.size, config, rng)
         if not self.shared:
             # Weights of its own; running statistics are fed the same data as the actor's.
-            self.value_encoder = Encoder(spec, config, rng)
+            self.value_encoder = make_encoder(spec, config, rng)
             self.critic_memory = self._make_cell(self.value_encoder.size, rng)
             self.critic, _ = mlp(self._remembered or self.value_encoder.size, config, rng)
         count = len(spec.tasks)

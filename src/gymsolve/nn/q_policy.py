@@ -12,10 +12,11 @@ from torch import Tensor, nn
 
 from gymsolve.errors import ConfigError
 from gymsolve.experience.agent import Acted, Chosen, Considered, Memoryless
-from gymsolve.nn.bodies import Encoder, mlp
+from gymsolve.nn.bodies import mlp
 from gymsolve.nn.heads import ILLEGAL
 from gymsolve.nn.init import Draws, orthogonal_
 from gymsolve.nn.network import Network, to_array
+from gymsolve.nn.own_encoder import make_encoder
 from gymsolve.settings.config import NetConfig
 from gymsolve.spec import Array, EnvSpec, Obs
 
@@ -41,7 +42,7 @@ class QPolicy(Memoryless, Network):
 
     def _build(self, rng: Draws) -> None:
         config, choices = self.config, self.spec.action.nvec[0]
-        self.encoder = Encoder(self.spec, config, rng)
+        self.encoder = make_encoder(self.spec, config, rng)
         self.actor, size = mlp(self.encoder.size, config, rng)  # so called in every policy
         self.q_head = nn.Linear(size, choices)
         orthogonal_(self.q_head, config.policy_gain, rng)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         search_recipes,
         split_name,
     )
+    from gymsolve.recipes.own_algorithm import import_algorithm
     from gymsolve.recipes.resolving import (
         Overrides,
         Resolved,
@@ -41,6 +42,7 @@ __all__ = [
     "flatten",
     "format_recipe_file",
     "has_recipe",
+    "import_algorithm",
     "list_recipes",
     "parse_overrides",
     "resolve",
@@ -55,6 +57,7 @@ _HOMES = {
     "resolving": ("Overrides", "Resolved", "apply_overrides", "explain", "parse_overrides", "resolve"),
     "schema": ("flatten",),
     "style": ("format_recipe_file",),
+    "own_algorithm": ("import_algorithm",),
     "validation": ("validate",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

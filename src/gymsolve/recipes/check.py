@@ -14,6 +14,7 @@ from gymsolve.recipes.style import compose
 from gymsolve.recipes.validation import Problem, find_problems
 from gymsolve.recipes.yaml_reading import parse_yaml, read_text
 from gymsolve.registry import WRAPPERS
+from gymsolve.settings.algorithm_choice import algorithm_model
 from gymsolve.settings.config import TrainConfig
 
 _DOMAINS = ("env", "algo", "net", "eval", "checkpoint", "video")
@@ -87,7 +88,7 @@ def _algos_faults(data: Mapping[str, Any], path: Path, places: _Places) -> Itera
     if data.get("family") is not None:
         shared.insert(0, (f"family {data['family']}", read_family(str(data["family"]), path)))
     for name in blocks:
-        if name not in ALGORITHM_MODELS:
+        if algorithm_model(str(name)) is None:
             near = did_you_mean(str(name), ALGORITHM_MODELS)
             hint = near or f"Known: {', '.join(sorted(ALGORITHM_MODELS))}."
             yield places.tell(Problem(f"algos.{name}", "unknown algorithm.", hint), ())

@@ -9,6 +9,7 @@ from gymsolve.errors import ConfigError
 from gymsolve.recipes.files import DERIVED, Layer, find_recipe, no_variant, read_family, split_name
 from gymsolve.recipes.index import ZOO
 from gymsolve.recipes.layers import Flagged, merge_layers
+from gymsolve.recipes.own_algorithm import import_algorithm
 from gymsolve.recipes.schema import ALGORITHM_MODELS, MEASURED, flatten, without_autos
 from gymsolve.recipes.validation import find_problems, raise_problems
 from gymsolve.recipes.yaml_reading import parse_value
@@ -42,10 +43,12 @@ def resolve(
     overrides: Overrides = (),
     *,
     derived: Mapping[str, Any] | tuple[Mapping[str, Any], ...] | None = None,
+    own_code: bool = False,
 ) -> Resolved:
     """The settings for `CartPole-v1` or `CartPole-v1:ppo`: default < family < recipe < variant < `--set`.
 
-    `derived` stands in for the recipe of an environment that has none; it may name a `family`.
+    `derived` stands in for the recipe of an environment that has none; it may name a `family`. With
+    `own_code` an algorithm of the user's own is imported, and its class checks its settings; else nothing is.
     """
     if derived is None:
         recipe = find_recipe(name)
@@ -57,15 +60,15 @@ def resolve(
     given = _parsed(overrides)
     asked = [path for path in MEASURED if given.get(path) == "auto"]
     # Below an `auto` of the user, the recipe's own value still says how large a rollout should be.
-    config, provenance, automatic = _settle(layers, _without(given, asked))
+    config, provenance, automatic = _settle(layers, _without(given, asked), own_code=own_code)
     automatic = tuple(path for path in MEASURED if path in (*asked, *automatic))
     provenance |= dict.fromkeys(automatic, "auto")
     base, variant = split_name(full_name) if full_name else ("", None)
     if variant in ALGORITHM_MODELS and variant != config.algo.name:
-        full_name = f"{base}:{config.algo.name}"  # another algorithm was asked for
+        full_name = f"{base}:{_short(config.algo.name)}"  # another algorithm was asked for
     if not full_name:
         base, variant = split_name(name)
-        full_name = f"{base}:{variant or config.algo.name}"
+        full_name = f"{base}:{variant or _short(config.algo.name)}"
     return Resolved(full_name, config, provenance, automatic, own_file)
 
 
@@ -102,10 +105,18 @@ def explain(resolved: Resolved) -> list[tuple[str, Any, str]]:
     return [(path, value, resolved.provenance[path]) for path, value in flatten(resolved.config).items()]
 
 
+def _short(algorithm: str) -> str:
+    """The name of an algorithm without the module of one of the user's own."""
+    return algorithm.rpartition(":")[2]
+
+
 def _settle(
-    layers: Sequence[Layer], overrides: Mapping[str, Any]
+    layers: Sequence[Layer], overrides: Mapping[str, Any], *, own_code: bool = False
 ) -> tuple[TrainConfig, dict[str, str], tuple[str, ...]]:
     data, stack = merge_layers(layers, overrides)
+    if own_code and ":" in (stack.algorithm or ""):
+        import_algorithm(str(stack.algorithm))
+        data, stack = merge_layers(layers, overrides)  # its class says which settings are schedules
     config = find_problems(data)
     if not isinstance(config, TrainConfig):
         raise_problems(config, stack.nearest_source)

@@ -10,19 +10,17 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from gymsolve.settings.algorithm_choice import ALGORITHM_MODELS as ALGORITHM_MODELS
+from gymsolve.settings.algorithm_choice import algorithm_model
+from gymsolve.settings.algorithms import AlgorithmSettings
 from gymsolve.settings.config import TrainConfig
 from gymsolve.settings.curriculum import StageConfig
 from gymsolve.settings.environment import TaskConfig, name_tasks
 from gymsolve.settings.exploration import GO_EXPLORE
+from gymsolve.settings.own_parts import name_with_options
 from gymsolve.settings.schedules import Schedule
 
 Path = tuple[str, ...]
-
-ALGORITHM_MODELS: Mapping[str, type[BaseModel]] = {
-    model.model_fields["name"].default: model
-    for model in get_args(TrainConfig.model_fields["algo"].annotation)
-}
-
 
 MEASURED = ("env.num_envs", "algo.num_steps", "threads")
 """Settings that may be `auto`: measured when a run starts, and until then worth their default."""
@@ -44,7 +42,8 @@ def without_autos(data: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, .
 TASKS: Path = ("env", "tasks")
 """The mapping whose keys are names that users give."""
 _STAGES: Path = ("curriculum", "stages")
-SHORTHAND = {("explore",): "bonus", ("net", "memory"): "cell"}
+_ENCODER_OPTIONS: Path = ("net", "encoder", "options")
+SHORTHAND = {("explore",): "bonus", ("net", "memory"): "cell", ("net", "encoder"): "name"}
 """Sections that may be given as one word, and the key that the word then stands for."""
 
 
@@ -58,6 +57,8 @@ def spelled_out(path: Path, value: Any) -> Any:
         return {"archive": {}}
     if path == ("imitate",) and isinstance(value, str | list | tuple):
         return {"episodes": value}
+    if path == ("net", "encoder") and isinstance(value, Mapping) and (named := name_with_options(value)):
+        return named
     return {SHORTHAND[path]: value} if path in SHORTHAND and isinstance(value, str) else value
 
 
@@ -78,7 +79,9 @@ def model_at(path: Path, algorithm: str | None) -> type[BaseModel] | None:
 
 def is_section(path: Path, algorithm: str | None) -> bool:
     """A mapping at `path` is merged key by key; any other value, even a schedule, is replaced as a whole."""
-    if path == TASKS or path[:2] == ("env", "kwargs") or (path[:2] == TASKS and path[3:4] == ("kwargs",)):
+    if path == TASKS or path[:2] == ("env", "kwargs") or path[:3] == _ENCODER_OPTIONS:
+        return True
+    if path[:2] == TASKS and path[3:4] == ("kwargs",):
         return True
     return model_at(path, algorithm) not in (None, Schedule)
 
@@ -97,16 +100,21 @@ def flatten(config: TrainConfig) -> dict[str, Any]:
     return dict(_leaves(config.model_dump(mode="json"), (), config.algo.name))
 
 
-@cache
 def leaf_paths(algorithm: str | None) -> tuple[str, ...]:
     """The dotted path of every setting a run with this algorithm has."""
+    return _leaf_paths(algorithm, algorithm_model(algorithm))
+
+
+@cache
+def _leaf_paths(algorithm: str | None, settings: type[BaseModel] | None) -> tuple[str, ...]:
+    """They follow from the class of the algorithm's settings, which an import may change."""
     paths: list[str] = []
 
     def visit(path: Path) -> None:
         if path and not is_section(path, algorithm):
             paths.append(".".join(path))
             return
-        if path in (("env", "kwargs"), TASKS):
+        if path in (("env", "kwargs"), _ENCODER_OPTIONS, TASKS):
             paths.append(".".join(path))
         for key in key_order(path, algorithm):
             visit((*path, key))
@@ -137,8 +145,8 @@ def _docstrings(model: type[BaseModel]) -> dict[str, str]:
 
 def _leaves(data: Mapping[str, Any], path: Path, algorithm: str) -> list[tuple[str, Any]]:
     leaves: list[tuple[str, Any]] = []
-    order = key_order(path, algorithm)
-    for key in sorted(data, key=order.index) if order else data:
+    place = {key: index for index, key in enumerate(key_order(path, algorithm))}
+    for key in sorted(data, key=lambda key: place.get(key, len(place))):
         value, here = data[key], (*path, key)
         if isinstance(value, Mapping) and value and is_section(here, algorithm):
             leaves += _leaves(value, here, algorithm)
@@ -153,6 +161,6 @@ def _model_in(annotation: Any, algorithm: str | None) -> type[BaseModel] | None:
     if get_origin(annotation) not in (Union, types.UnionType, Annotated):
         return None  # a tuple of models is a list to people, not a section
     models = [model for arg in get_args(annotation) if (model := _model_in(arg, algorithm))]
-    if len(models) > 1 and algorithm is not None and algorithm in ALGORITHM_MODELS:
-        return ALGORITHM_MODELS[algorithm]
+    if len(models) > 1 and issubclass(models[0], AlgorithmSettings):
+        return algorithm_model(algorithm) or models[0]
     return models[0] if models else None

@@ -118,8 +118,6 @@ def _with_source(problem: Problem, source: str) -> Problem:
 
 def _explain(item: ErrorDetails, algorithm: Any) -> Problem:
     loc = [str(part) for part in item["loc"]]
-    if len(loc) > 1 and loc[0] == "algo" and loc[1] in ALGORITHM_MODELS:
-        del loc[1]  # the tag pydantic puts in for the kind of algorithm
     path = ".".join(loc)
     kind, value = item["type"], item["input"]
     if kind == "extra_forbidden":

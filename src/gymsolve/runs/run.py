@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gymsolve.errors import RunDamagedError, UnknownRunError, UsageError
+from gymsolve.own_code import files_of
 from gymsolve.runs import process
 from gymsolve.runs.files import locked, os_errors, read_json, remove_leftovers, replace_json, replace_text
 from gymsolve.runs.index import LOCK, record_run
@@ -172,6 +173,8 @@ class Run:
             remove_leftovers(self.path)
             self.clear_stop()
             info |= {"status": "running", "reason": None, "updated": now(), "resumed_with": list(command)}
+            files = (info.get("code") or {}) | files_of(self.config_json()["config"])
+            info |= {"code": files} if files else {}
             info |= {"env_steps": summary.env_steps, "versions": process.versions(), **process.identity()}
             if summary.is_trial and summary.parent is not None:  # its user goes on with it: no longer a trial
                 info["parent"] = summary.parent | {"kind": "fork"}
@@ -182,7 +185,7 @@ class Run:
         """Store other settings, for the process that claimed the run; an event keeps the old ones."""
         stored = self.config_json()
         self.append_event("config_changed", previous=stored["config"])
-        trust_run(self.id, config_json["env"])
+        trust_run(self.id, config_json)
         replace_json(self.path / "config.json", {**stored, "config": config_json, "provenance": provenance})
         replace_json(self.path / "run.json", self.info() | {"steps": config_json["steps"]})
 
@@ -235,6 +238,7 @@ def create_run(  # noqa: PLR0913 - the facts of a run
     about = {"name": name, "env_id": env_id, "variant": variant, "algo": algo}
     plan = {"command": list(command), "parent": parent, "group": group, "seed": seed, "steps": steps}
     machine = {**process.identity(), "versions": process.versions(), "git": process.git_commit()}
+    machine |= {"code": files} if (files := files_of(config_json)) else {}
     state = {"status": "running", "env_steps": 0, "result": None, "reason": None}
     config = {"name": name, "config": config_json, "provenance": provenance}
     with os_errors(folder):
@@ -251,7 +255,7 @@ def create_run(  # noqa: PLR0913 - the facts of a run
         except RunDamagedError:
             shutil.rmtree(path, ignore_errors=True)
             raise
-    trust_run(path.name, config_json["env"])
+    trust_run(path.name, config_json)
     return Run(path)
 
 

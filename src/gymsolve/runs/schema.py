@@ -171,6 +171,7 @@ INFO: Fields = {
     "process_start": _TEXT.or_none(),
     **dict.fromkeys(("command", "resumed_with"), _WORDS),
     "versions": Field(_is_table_of_text, "names with versions").optional(),
+    "code": Field(_is_table_of_text, "modules with files").optional(),
     "git": _TEXT.or_none().optional(),
 }
 """`run.json`."""

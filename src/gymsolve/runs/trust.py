@@ -1,4 +1,4 @@
-"""Decides whether the code that a run names may be imported; all that build a run's environments ask here.
+"""Decides whether the code that a run names may be imported; all that build a run's parts ask here.
 
 Code that the user names, on the command line or in a recipe, is imported as it is. Code that a *run* names
 is imported only if the run was made by this user on this machine, or if the user says so: with `--trust`,
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.errors import CodeRefusedError
-from gymsolve.own_code import code_in
+from gymsolve.own_code import code_of, modules_of, own_parts
+from gymsolve.own_faults import require_found
 
 if TYPE_CHECKING:
     from gymsolve.recipes import Overrides
@@ -34,17 +35,18 @@ _IMPORTING = ("id", "kwargs", "wrappers")
 def buildable_settings(
     run: "Run", overrides: "Overrides" = (), *, trust: bool = False
 ) -> "tuple[TrainConfig, dict[str, tuple[Any, Any]]]":
-    """The settings of a run to build environments with, and every path that overrides changed.
+    """The settings of a run to build its parts with, and every path that overrides changed.
 
     Refused if they name code and the run is neither from here nor trusted; `trust` trusts it from now on.
     Code that overrides name is the user's own choice.
     """
-    from gymsolve.recipes import apply_overrides, validate  # pydantic takes longer than a whole list of runs
+    # Pydantic takes longer than a whole list of runs.
+    from gymsolve.recipes import apply_overrides, import_algorithm, validate
 
-    before = validate(run.config_json()["config"], f"{run.id}/config.json")
+    before, stored = _read(run)
     config, changes = apply_overrides(before, overrides)
-    stored, wanted = (settings.env.model_dump(mode="json") for settings in (before, config))
-    foreign = [name for name in code_in(wanted) if name in code_in(stored)]
+    wanted = config.model_dump(mode="json")
+    foreign = [name for name in code_of(wanted) if name in code_of(stored)]
     if foreign and not _is_trusted(run.id, stored):
         if not trust:
             raise CodeRefusedError(
@@ -53,15 +55,28 @@ def buildable_settings(
                 hint="If you know where it comes from: --trust (in Python trust=True), once.",
             )
         trust_run(run.id, stored)
-    return config, changes
+    require_found(modules_of(wanted), run.info().get("code") or {}, run.id)
+    if ":" not in config.algo.name:
+        return config, changes
+    import_algorithm(config.algo.name)  # from here on, its own class checks the settings
+    return apply_overrides(validate(stored, f"{run.id}/config.json"), overrides)
 
 
 def doubted_code(run: "Run") -> tuple[str, ...]:
     """The code that a run names and that must not be imported unless the user agrees."""
+    config = _read(run)[1]
+    return () if _is_trusted(run.id, config) else code_of(config)
+
+
+def _read(run: "Run") -> "tuple[TrainConfig, dict[str, Any]]":
+    """The settings of a run, and the same as plain data, in which an own algorithm's are as stored."""
     from gymsolve.recipes import validate
 
-    env = validate(run.config_json()["config"], f"{run.id}/config.json").env.model_dump(mode="json")
-    return () if _is_trusted(run.id, env) else code_in(env)
+    given = run.config_json()["config"]
+    config = validate(given, f"{run.id}/config.json")
+    plain = config.model_dump(mode="json")
+    # Its class may have changed since, and with it what it makes of the same data.
+    return config, plain | ({"algo": dict(given["algo"])} if ":" in config.algo.name else {})
 
 
 def trust_words(group_id: str, words: Sequence[str]) -> bool:
@@ -75,12 +90,12 @@ def are_trusted_words(group_id: str, words: Sequence[str]) -> bool:
 
 
 def _as_settings(words: Sequence[str]) -> dict[str, Any]:
-    return {"id": "gymsolve:train", "kwargs": {"words": list(words)}}  # any word may name code
+    return {"env": {"id": "gymsolve:train", "kwargs": {"words": list(words)}}}  # any word may name code
 
 
-def trust_run(run_id: str, env: Mapping[str, Any]) -> bool:
+def trust_run(run_id: str, config: Mapping[str, Any]) -> bool:
     """Enter a run into the list if its settings name code; False where the list cannot be written."""
-    if _is_trusted(run_id, env):
+    if _is_trusted(run_id, config):
         return True
     path = trusted_list()
     if path is None:
@@ -89,12 +104,12 @@ def trust_run(run_id: str, env: Mapping[str, Any]) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(descriptor, f"{_digest(run_id, env)} {_plain(run_id)}\n".encode())
+            os.write(descriptor, f"{_digest(run_id, config)} {_plain(run_id)}\n".encode())
         finally:
             os.close(descriptor)
     except OSError:  # a home that is read-only, or of another user
         return False
-    return _is_trusted(run_id, env)
+    return _is_trusted(run_id, config)
 
 
 def forget_run(run_id: str) -> None:
@@ -140,12 +155,12 @@ def trusted_list() -> Path | None:
     return state / "gymsolve" / "trusted"
 
 
-def _is_trusted(run_id: str, env: Mapping[str, Any]) -> bool:
+def _is_trusted(run_id: str, config: Mapping[str, Any]) -> bool:
     """The run names no code at all, or is on the list."""
-    if not code_in(env):
+    if not code_of(config):
         return True
     path = trusted_list()
-    digest = _digest(run_id, env)
+    digest = _digest(run_id, config)
     return path is not None and any(line.partition(" ")[0] == digest for line in _lines(path))
 
 
@@ -166,11 +181,15 @@ def _plain(run_id: str) -> str:
     return ascii(run_id)[1:-1].replace(" ", "_")
 
 
-def _digest(run_id: str, env: Mapping[str, Any]) -> str:
+def _digest(run_id: str, config: Mapping[str, Any]) -> str:
+    env = config.get("env") or {}
     facts = [run_id, *_importing(env)]
     tasks = env.get("tasks") or {}
     if tasks:  # without any, as it was before there were tasks: the list outlives versions
         facts.append({name: _importing(task) for name, task in tasks.items()})
+    parts = own_parts(config)
+    if parts:
+        facts.append({"parts": parts})
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 

@@ -3,7 +3,7 @@
 import math
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from gymsolve.settings.kinds import Count, Model, Positive, Rate, Share, not_bool
 from gymsolve.settings.schedules import Progress, Schedule, Steps
@@ -32,12 +32,17 @@ class OptimizerConfig(Model):
     """Pulls weights towards zero."""
 
 
-class _AnyAlgoConfig(Model):
-    """Settings that every algorithm has, and the properties by which other code tells algorithms apart."""
+class AlgorithmSettings(Model):
+    """Settings that every algorithm has, and the properties by which other code tells algorithms apart.
 
-    num_steps: Positive
+    An algorithm of the user's own derives its settings from this class, or from those of a built-in one.
+    """
+
+    name: str
+    """The algorithm."""
+    num_steps: Positive = 128
     """Steps per environment in one rollout; more lowers the variance. `auto` goes by how rare rewards are."""
-    learning_rate: Rate
+    learning_rate: Rate = Schedule.constant(3e-4)
     """Size of gradient steps; too high makes the KL jump."""
     gamma: Share = Schedule.constant(0.99)
     """Discount; higher looks further ahead."""
@@ -49,6 +54,14 @@ class _AnyAlgoConfig(Model):
     """True if the policy learns from a step only once its episode has ended."""
     values_actions: ClassVar[bool] = False
     """True if it learns values of actions, and no policy beside values of states."""
+
+    @field_validator("name")
+    @classmethod
+    def _names_this_class(cls, name: str) -> str:
+        built_in = cls.model_fields["name"].default
+        if ":" not in name and name != built_in:
+            raise ValueError(f"{cls.__name__} holds the settings of {built_in}, not of {name!r}")
+        return name
 
     @property
     def scales_rewards(self) -> bool:
@@ -83,7 +96,7 @@ class _AnyAlgoConfig(Model):
         return self, 1.0
 
 
-class _PolicyGradientConfig(_AnyAlgoConfig):
+class PolicyGradientSettings(AlgorithmSettings):
     """Settings of the algorithms that learn a policy and, most of them, a value function."""
 
     ent_coef: Rate = Schedule.constant(0.0)
@@ -110,11 +123,10 @@ def _cut_passes(
     return {**small, "num_epochs": Schedule.constant(few)}, (passes / few) * (num_steps / steps)
 
 
-class PPOConfig(_PolicyGradientConfig):
+class PPOConfig(PolicyGradientSettings):
     """Proximal policy optimisation with a clipped objective."""
 
-    name: Literal["ppo"] = "ppo"
-    """The algorithm."""
+    name: str = "ppo"
     num_steps: Positive = 128
     learning_rate: Rate = Schedule.constant(3e-4)
     gae_lambda: Share = Schedule.constant(0.95)
@@ -154,11 +166,10 @@ class PPOConfig(_PolicyGradientConfig):
         return self.model_copy(update=small | {"target_kl": None}), factor
 
 
-class A2CConfig(_PolicyGradientConfig):
+class A2CConfig(PolicyGradientSettings):
     """Advantage actor-critic: one gradient step per short rollout."""
 
-    name: Literal["a2c"] = "a2c"
-    """The algorithm."""
+    name: str = "a2c"
     num_steps: Positive = 5
     learning_rate: Rate = Schedule.constant(7e-4)
     gae_lambda: Share = Schedule.constant(1.0)
@@ -170,12 +181,11 @@ class A2CConfig(_PolicyGradientConfig):
     optimizer: OptimizerConfig = OptimizerConfig(name="rmsprop")
 
 
-class ReinforceConfig(_PolicyGradientConfig):
+class ReinforceConfig(PolicyGradientSettings):
     """Monte Carlo policy gradient on finished episodes."""
 
     whole_episodes: ClassVar[bool] = True
-    name: Literal["reinforce"] = "reinforce"
-    """The algorithm."""
+    name: str = "reinforce"
     num_steps: Positive = 512
     learning_rate: Rate = Schedule.constant(1e-3)
     returns: Literal["reward_to_go", "episode"] = "reward_to_go"
@@ -194,7 +204,7 @@ class ReinforceConfig(_PolicyGradientConfig):
         return self.baseline == "value"
 
 
-class _ActionValueConfig(_AnyAlgoConfig):
+class _ActionValueConfig(AlgorithmSettings):
     """Settings of the algorithms that learn values of actions, and take the best action or a random one."""
 
     values_actions: ClassVar[bool] = True
@@ -209,8 +219,7 @@ class _ActionValueConfig(_AnyAlgoConfig):
 class PQNConfig(_ActionValueConfig):
     """Parallelised Q-learning: action values from fresh rollouts, without replay or target network."""
 
-    name: Literal["pqn"] = "pqn"
-    """The algorithm."""
+    name: str = "pqn"
     num_steps: Positive = 32
     learning_rate: Rate = Schedule.constant(5e-4)
     q_lambda: Share = Schedule.constant(0.65)
@@ -238,8 +247,7 @@ class PQNConfig(_ActionValueConfig):
 class DQNConfig(_ActionValueConfig):
     """Deep Q-learning: action values from a replay buffer, towards a target network that follows slowly."""
 
-    name: Literal["dqn"] = "dqn"
-    """The algorithm."""
+    name: str = "dqn"
     num_steps: Positive = 4
     learning_rate: Rate = Schedule.constant(5e-4)
     buffer_size: Annotated[Steps, Field(gt=0, le=100_000_000)] = 100_000
@@ -272,7 +280,3 @@ class DQNConfig(_ActionValueConfig):
 
     def excerpt(self, progress: Progress, *, most_passes: int, one_minibatch: bool) -> tuple[Self, float]:
         return self.model_copy(update={"learning_starts": 0}), 1.0
-
-
-AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig | PQNConfig | DQNConfig
-AlgoConfig = Annotated[AnyAlgo, Field(discriminator="name")]

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from gymsolve.settings.algorithm_choice import OwnAlgoConfig
 from gymsolve.settings.algorithms import DQNConfig, ReinforceConfig
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def _curriculum(config: "TrainConfig") -> str | None:
 
 def _action_values(config: "TrainConfig") -> str | None:
     name, net = config.algo.name, config.net
+    if isinstance(config.algo, OwnAlgoConfig):
+        return None  # nobody knows before its module is imported
     if not config.algo.values_actions:
         wrong = f"net.duelling: {name} learns no action values; use algo.name=dqn or pqn"
         return wrong if net.duelling else None

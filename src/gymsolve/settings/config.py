@@ -9,10 +9,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from gymsolve.settings.algorithm_choice import AlgoConfig, AnyAlgo, BuiltInAlgo
 from gymsolve.settings.algorithms import (
     A2CConfig,
-    AlgoConfig,
-    AnyAlgo,
     DQNConfig,
     OptimizerConfig,
     PPOConfig,
@@ -28,12 +27,14 @@ from gymsolve.settings.imitation import ImitateConfig
 from gymsolve.settings.kinds import Model, Seconds, Whole, listed, not_bool
 from gymsolve.settings.network import MemoryConfig, NetConfig
 from gymsolve.settings.outputs import CheckpointConfig, VideoConfig
+from gymsolve.settings.own_parts import PartConfig, split_parts
 from gymsolve.settings.schedules import Steps
 
 __all__ = [
     "A2CConfig",
     "AlgoConfig",
     "AnyAlgo",
+    "BuiltInAlgo",
     "DQNConfig",
     "EnvConfig",
     "EvalConfig",
@@ -88,6 +89,8 @@ class TrainConfig(Model):
     """Where torch computes; auto takes a GPU for images only, small networks are faster without."""
     threads: Annotated[Whole, Field(ge=0)] = 0
     """Threads of the numerical libraries; 0 is 1, or all cores if large images gain; `auto` measures."""
+    observers: Annotated[tuple[PartConfig, ...], BeforeValidator(split_parts)] = ()
+    """Classes of your own that watch the run and may end it, as `my_module:Class`."""
     track: Annotated[tuple[Tracker, ...], BeforeValidator(listed)] = ()
     """Where metrics go besides the run's folder; several as a list or as `csv,wandb`."""
 

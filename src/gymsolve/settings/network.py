@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from gymsolve.settings.kinds import Model, Positive, listed
+from gymsolve.settings.own_parts import PartConfig
 
 
 class MemoryConfig(Model):
@@ -44,6 +45,9 @@ class NetConfig(Model):
     """Sizes of the fully connected layers, after any convolutions."""
     activation: Literal["tanh", "relu", "elu", "gelu", "silu", "leaky_relu"] = "tanh"
     """Between the fully connected layers; convolutions always use relu."""
+    encoder: PartConfig | None = None
+    """A torch module of your own between observation and fully connected layers, as `my_module:Class`; None
+    takes the built-in one."""
     cnn: Literal["nature", "small", "impala", "mario"] = "nature"
     """Convolutions for image observations; `mario` is the small stack of the super-mario-agent project."""
     shared: bool | None = None

@@ -154,7 +154,7 @@ def _best_so_far(trainer: Trainer, *, staged: bool) -> tuple[float, ...]:
 
 def require_same_policy(trainer: Trainer, path: Path) -> None:
     """Rebuild the policy from its file alone; it must act, value and remember as the live one does now."""
-    saved = trainer.engine.load_policy(*load_policy_file(path / POLICY))
+    saved = trainer.engine.load_policy(*load_policy_file(path / POLICY), trainer.config)
     collector = trainer.collector
     now = collector.obs, collector.masks, collector.agent.memory
     if not _alike(_answers(trainer.policy, *now), _answers(saved, *now)):

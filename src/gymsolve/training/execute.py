@@ -18,7 +18,7 @@ from gymsolve.training.observer import Observer
 from gymsolve.training.outcome import Outcome, make_outcome
 from gymsolve.training.profile.sampling import profiling
 from gymsolve.training.publish import log_event, store_alerts, write_record
-from gymsolve.training.stop import Reason, StopSignal
+from gymsolve.training.stop import ENDS, Reason, StopSignal
 from gymsolve.training.stop_monitor import StopMonitor
 from gymsolve.training.trainer import Trainer
 from gymsolve.training.watchdog import Watchdog
@@ -60,7 +60,7 @@ def execute(
         if owed is not None:
             record_evaluations(trainer, run, observer, scheduler.make_up(trainer, run, observer))
         reason = train_loop(trainer, run, scheduler, observer, signalled)
-        if reason in ("steps", "time"):
+        if reason in ENDS:
             _evaluate_last(trainer, run, scheduler, observer)
             if trainer.counters.judging is not None:  # it is missing, and a resume makes up for it
                 reason = signalled.reason or "time"
@@ -69,12 +69,12 @@ def execute(
         if reason == "time" and trainer.counters.judging is not None:
             _note_missing_evaluation(trainer, run, observer, owed)
         # After the checkpoint: a resume sets these records aside and goes on as if there had been no end.
-        elif reason in ("steps", "time"):
+        elif reason in ENDS:
             record_blind(trainer, run, observer, cancelled)
         if trainer.averager.latest:
             write_record(trainer, run, observer)
         outcome = _finish(trainer, run, reason)
-    ended = outcome.reason in ("solved", "steps", "time")  # a user who stops a run does not want to wait
+    ended = outcome.reason in ("solved", *ENDS)  # a user who stops a run does not want to wait
     if ended and trainer.config.video.enabled:
         leave_videos = load(VIDEOS["at the end"], "video")
         with trainer.clock.timing("video"):
@@ -145,12 +145,12 @@ def _note_missing_evaluation(trainer: Trainer, run: Run, observer: Observer, owe
 def _finish(trainer: Trainer, run: Run, reason: Reason) -> Outcome:
     """Write how the run ended."""
     counters = trainer.counters
-    status: Status = "finished" if reason in ("steps", "time") else "stopped"
+    status: Status = "finished" if reason in ENDS else "stopped"
     if counters.solved:
         status = "solved"
         # A final evaluation may prove it after the budget ended the loop; a request to stop stays the reason.
         proven = trainer.config.eval.stop_when_solved and counters.last_eval == counters.env_steps
-        reason = "solved" if reason in ("steps", "time") and proven else reason
+        reason = "solved" if reason in ENDS and proven else reason
     outcome = make_outcome(trainer, run, status, reason)
     result = {key: outcome.to_json()[key] for key in ("solved", "mean_reward", "threshold", "seconds")}
     result |= outcome.success

@@ -4,8 +4,8 @@ import contextlib
 from contextlib import suppress
 from types import TracebackType
 
+from gymsolve.crash_sites import find_crash_site
 from gymsolve.doctor.failure import bad_number_of
-from gymsolve.envs.contract_faults import find_crash_site
 from gymsolve.errors import BadNumber, DivergenceError, GymsolveError, RunDamagedError
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import Checkpoint

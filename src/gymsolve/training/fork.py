@@ -27,8 +27,9 @@ from gymsolve.training.build import build_trainer
 from gymsolve.training.checkpoint import save
 from gymsolve.training.execute import execute
 from gymsolve.training.finish import leave_report, log_unrecorded_time
-from gymsolve.training.observer import Observer, checked
+from gymsolve.training.observer import Observer
 from gymsolve.training.outcome import Outcome
+from gymsolve.training.own_observers import join_observers
 from gymsolve.training.publish import replay_alerts
 from gymsolve.training.restore import restore_trainer
 from gymsolve.training.resume import rearrange
@@ -76,14 +77,14 @@ def branch_run(  # noqa: PLR0913 - the options of `gymsolve fork`
     `began`, by default from now.
     """
     name, which = split_ref(ref)
-    origin, watcher = find_run(name, runs_dir), checked(observer)
+    origin = find_run(name, runs_dir)
     config, changes = buildable_settings(origin, overrides, trust=trust)
     checkpoint = None if which == "0" else load_checkpoint(origin, which or "last").name
     given = {path: new for path, (_, new) in changes.items()}
     fork = Fork(origin, checkpoint, given, config.steps, "--set on fork", "fork", group)
     sinks = make_sinks(config.track)
-    begun = _forked(fork, watcher, command, trust=trust, began=began)
-    with begun as (trainer, run, notes, afterwards):
+    begun = _forked(fork, observer, command, trust=trust, began=began)
+    with begun as (trainer, run, notes, afterwards, watcher):
         with ExitStack() as cleanup, tracking(run, sinks, watcher, trainer.clock) as tracked:
             cleanup.callback(leave_report, run, trainer, watcher)
             outcome = execute(trainer, run, tracked, notes, afterwards, profile=profile)
@@ -104,8 +105,8 @@ def fork_run(
     Numbers that overflow and environments that fail are findings here, and the run records them. A resumed
     fork goes on to the whole budget. An origin from elsewhere that names code of its own needs `trust`.
     """
-    watcher = checked(observer)
-    with _forked(fork, watcher, command, trust=trust, began=began) as (trainer, run, notes, afterwards):
+    begun = _forked(fork, observer, command, trust=trust, began=began)
+    with begun as (trainer, run, notes, afterwards, watcher):
         try:
             return run, execute(trainer, run, watcher, notes, afterwards).reason
         except (DivergenceError, EnvFaultError):
@@ -114,12 +115,16 @@ def fork_run(
 
 @contextmanager
 def _forked(
-    fork: Fork, watcher: Observer, command: Sequence[str] | None, *, trust: bool, began: float | None
-) -> Iterator[tuple[Trainer, Run, list[str], ExitStack]]:
-    """A trainer in the state where the fork begins, its run, what to tell the user, and what ends it all."""
+    fork: Fork, observer: Observer | None, command: Sequence[str] | None, *, trust: bool, began: float | None
+) -> Iterator[tuple[Trainer, Run, list[str], ExitStack, Observer]]:
+    """A trainer in the state where the fork begins, its run, what to tell the user, and what ends it all.
+
+    Last come all observers.
+    """
     began = time.perf_counter() if began is None else began
     stored = fork.origin.config_json()
     config, changes = buildable_settings(fork.origin, fork.overrides, trust=trust)
+    watcher = join_observers(config, observer)
     saved = None if fork.checkpoint is None else load_checkpoint(fork.origin, fork.checkpoint)
     with Watchdog(config.env), ExitStack() as afterwards, ExitStack() as cleanup:
         trainer = build_trainer(for_debugger(config))
@@ -149,7 +154,7 @@ def _forked(
         if saved is not None:
             notes += rearrange(trainer, run, changes)
             save(trainer, run, "fork")  # so that a resume goes back to here and not to step 0
-        yield trainer, run, notes, afterwards
+        yield trainer, run, notes, afterwards, watcher
 
 
 def _take_over(trainer: Trainer, saved: Checkpoint, changes: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ import numpy as np
 from gymsolve.envs.determinism import BOUNDS_FIX, place_in_class
 from gymsolve.errors import EnvFaultError
 from gymsolve.experience.rollout import Rollout
+from gymsolve.own_faults import blaming_own
 from gymsolve.runs.run import Run
 from gymsolve.training.checkpoint import save
 from gymsolve.training.evaluation.cadence import evaluation_due, plan_next
@@ -25,6 +26,7 @@ from gymsolve.training.health.nonfinite import (
     require_finite_update,
 )
 from gymsolve.training.observer import Observer
+from gymsolve.training.own_metrics import require_known_metrics
 from gymsolve.training.publish import log_event, write_record
 from gymsolve.training.records import next_multiple
 from gymsolve.training.stages import advance_stage, finish_stage
@@ -61,7 +63,8 @@ def train_loop(
             return "solved"
 
         require_finite_rollout(trainer, rollout)
-        metrics = learn(trainer, rollout)
+        with blaming_own(config.algo.name, "algo.name", "update"):
+            metrics = learn(trainer, rollout)
         ended = time.perf_counter()
         require_finite_update(trainer, rollout, metrics)
         trainer.undo = None
@@ -106,7 +109,8 @@ def collect(trainer: Trainer, observer: Observer) -> Rollout:
     """One rollout, with its rewards as extensions shape them."""
     began, limit = time.perf_counter(), trainer.time_limit
     on_step = observer.rollout_step if limit is None else limit.watching(observer.rollout_step)
-    trainer.learner.prepare(trainer.progress)
+    with blaming_own(trainer.config.algo.name, "algo.name", "prepare"):
+        trainer.learner.prepare(trainer.progress)
     try:
         rollout = trainer.collector.collect(trainer.streams["policy"], on_step)
     except EnvFaultError as error:
@@ -150,6 +154,7 @@ def learn(trainer: Trainer, rollout: Rollout) -> dict[str, float]:
             learner.newest = None  # there is no credit of this rollout
         else:
             metrics = learner.update(rollout, progress, streams["minibatch"])
+            require_known_metrics(trainer.config, metrics)
         for extension in extensions:
             metrics |= extension.learn(rollout, progress, streams["bonus"])
     updated = time.perf_counter()

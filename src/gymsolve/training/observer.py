@@ -13,9 +13,16 @@ _SILENCE = 2.0
 """Seconds of silence after which somebody who watches is told what is going on."""
 
 
+class StopTraining(Exception):  # noqa: N818 - not an error, but the end that an observer wants
+    """Raised in any method of an observer, it ends the run at the end of the iteration, with its text."""
+
+
 @runtime_checkable
 class Observer(Protocol):
-    """Hears what happens, in order, and must not change it. Derive from `Silent` to hear only some of it."""
+    """Hears what happens, in order, and must not change it, but may end the run (`StopTraining`).
+
+    Derive from `Silent` to hear only some of it.
+    """
 
     def started(self, run: Run, trainer: Trainer) -> None: ...
 

@@ -17,8 +17,9 @@ from gymsolve.training.build import build_trainer
 from gymsolve.training.checkpoint import save
 from gymsolve.training.execute import execute
 from gymsolve.training.finish import leave_report, log_unrecorded_time, notes_on_bad_end
-from gymsolve.training.observer import Observer, checked
+from gymsolve.training.observer import Observer
 from gymsolve.training.outcome import Outcome, make_outcome
+from gymsolve.training.own_observers import join_observers
 from gymsolve.training.planning.plan import Plan, fix_recordings
 from gymsolve.training.publish import replay_alerts, store_alerts
 from gymsolve.training.resume import (
@@ -54,8 +55,9 @@ def start_run(
     With `profile`, it also writes into the run where the time went.
     """
     called = time.perf_counter()
-    plan, watcher = fix_recordings(plan, runs_dir), checked(observer)
+    plan = fix_recordings(plan, runs_dir)
     config = for_debugger(plan.config)
+    watcher = join_observers(config, observer)
     sinks = make_sinks(config.track)
     source = None if start_from is None else open_checkpoint(start_from, runs_dir, policy_only=True)
     built_from = time.perf_counter()
@@ -115,11 +117,12 @@ def resume_run(  # noqa: PLR0913 - the options of `gymsolve resume`
     A run from elsewhere that names code of its own needs `trust` (`runs/trust.py`). `max_seconds` counts from
     the moment `began`, by default from now.
     """
-    called, watcher = time.perf_counter(), checked(observer)
+    called = time.perf_counter()
     name, which = split_ref(ref)
     run = find_run(name, runs_dir)
     config, changes = buildable_settings(run, overrides, trust=trust)
     refuse_changes(changes)
+    watcher = join_observers(config, observer)
     sinks = make_sinks(config.track)
     saved = saved_state(run, which)
     ended = notes_on_bad_end(run, saved)

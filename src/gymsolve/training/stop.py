@@ -19,7 +19,10 @@ from gymsolve.runs.summary import Status
 if TYPE_CHECKING:
     from gymsolve.training.trainer import Trainer
 
-Reason = Literal["solved", "steps", "time", "stop file", "interrupt", "terminated", "hangup"]
+Reason = Literal["solved", "steps", "time", "observer", "stop file", "interrupt", "terminated", "hangup"]
+
+ENDS: tuple[Reason, ...] = ("steps", "time", "observer")
+"""Ends that are no interruption: the last policy is evaluated, and the run is finished."""
 
 EXIT_CODES: dict[str, int] = {"interrupt": 130, "stop file": 130, "terminated": 143, "hangup": 129}
 """Exit codes by the reason of a stop; 128 and the signal's number, as shells have it."""
@@ -131,6 +134,8 @@ def stop_reason(trainer: "Trainer", run: Run, signalled: StopSignal) -> Reason |
         return signalled.reason
     if trainer.budget_is_spent:
         return "steps"
+    if trainer.ended_by is not None:
+        return "observer"
     if trainer.time_limit is not None and not trainer.time_limit.begins_iteration():
         return "time"
     if run.stop_requested():

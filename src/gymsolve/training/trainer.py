@@ -63,6 +63,8 @@ class Trainer:
     """Step at which this sitting ends, although the budget and the schedules go on."""
     time_limit: TimeLimit | None = None
     """The time limit of this command (`max_seconds`), if it has one."""
+    ended_by: str | None = None
+    """The observer that wants this run to end."""
     undo: Callable[[], None] | None = None
     """Puts weights and statistics back to before the iteration under way; None between iterations."""
 

@@ -19,8 +19,9 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from gymsolve.crash_sites import place_of_frame
 from gymsolve.envs.build import build_env
-from gymsolve.envs.contract_faults import close_env, place_of_frame
+from gymsolve.envs.contract_faults import close_env
 from gymsolve.envs.describe import masks_in_info
 from gymsolve.envs.make import debugger_attached
 from gymsolve.envs.processes import WATCH

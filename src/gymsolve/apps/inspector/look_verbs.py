@@ -23,9 +23,9 @@ from gymsolve.nn.saliency import (
     occlusion_stride,
     shares_active,
 )
-from gymsolve.registry import POLICIES, lookup
 from gymsolve.runs.inspections import open_inspection
 from gymsolve.spec import Array
+from gymsolve.training.engines.own_algorithm import find_policy
 
 _MOST_STATES = 512
 """The most states of an episode in which dead channels are searched, evenly spread."""
@@ -39,8 +39,8 @@ def look(desk: Desk, message: dict[str, Any]) -> None:
     examiner = desk.examiner(parent.facts["checkpoint"])
     require_checkpoint(examiner, parent)
     about = examiner.saved.policy_metadata
-    kind = lookup(POLICIES, about.get("kind", "actor_critic"), "policy.safetensors")
-    policy = kind.from_arrays(examiner.saved.policy, about)
+    kind = find_policy(about.get("kind", "actor_critic"), examiner.config)
+    policy: Any = kind.from_arrays(examiner.saved.policy, about, examiner.config.net.encoder)
     episode, what = InspectedEpisode(parent), text_in(message, "what") or ""
     if what not in _LOOKS:
         raise UsageError(f"there is nothing to see of {what[:40]!r}.", hint=f"There are {', '.join(_LOOKS)}.")

@@ -33,7 +33,15 @@ from gymsolve.runs.refs import open_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.seeding import generator, integer_seeds
-from gymsolve.settings.config import Role, TrainConfig
+from gymsolve.settings.config import (
+    A2CConfig,
+    DQNConfig,
+    PPOConfig,
+    PQNConfig,
+    ReinforceConfig,
+    Role,
+    TrainConfig,
+)
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import ActionSpec, Array
 from gymsolve.training.engines.choose import load_policy
@@ -103,7 +111,7 @@ class EpisodeRecorder:
         self.on_wait = on_wait
         self.run, self.saved = open_checkpoint(ref, runs_dir)
         self.config, _ = buildable_settings(self.run, trust=trust)
-        self.policy = load_policy(self.saved.policy, self.saved.policy_metadata, threads=self.config.threads)
+        self.policy = load_policy(self.saved.policy, self.saved.policy_metadata, self.config)
         require_fit(self.policy, self.config.env, self.run)
         self._render_envs: dict[tuple[Role, bool, str | None], tuple[RenderEnv, bool]] = {}
         self._notes: list[str] = []
@@ -291,17 +299,24 @@ def credit_settings(
     taken = saved.meta["vec_steps"] if config.budget_in == "vec_steps" else saved.meta["env_steps"]
     progress = Progress(int(taken or 0), config.steps)
     states = saved.trainer_state.get("parts", saved.trainer_state)
-    given: dict[str, Any] = {"algo": algo.name, "gamma": algo.gamma.at(progress), "gae_lambda": 1.0}
-    if algo.name == "reinforce":
+    given: dict[str, Any] = {"algo": "ppo", "gamma": algo.gamma.at(progress), "gae_lambda": 1.0}
+    if ":" not in algo.name:
+        given["algo"] = algo.name
+    if isinstance(algo, ReinforceConfig):
+        given["algo"] = "reinforce"
         given |= {"baseline": algo.baseline, "returns": algo.returns}
         with suppress(AttributeError, TypeError):
             mean = states.get("algorithm", {}).get("mean_return")
             given["mean_return"] = mean if type(mean) is float else None
-    elif algo.name == "dqn":
+    elif isinstance(algo, DQNConfig):
         given["gae_lambda"] = 0.0
         notes.append("advantages are errors of the action values over one step, and values those of the best")
+    elif isinstance(algo, PQNConfig):
+        given["gae_lambda"] = algo.q_lambda.at(progress)
+    elif isinstance(algo, PPOConfig | A2CConfig):
+        given["gae_lambda"] = algo.gae_lambda.at(progress)
     else:
-        given["gae_lambda"] = (algo.q_lambda if algo.name == "pqn" else algo.gae_lambda).at(progress)
+        notes.append(f"how {algo.name} gives credit is unknown here: advantages are returns minus values")
     if not algo.has_critic:
         notes.append("this run learns no value function: values come from weights that nothing has trained")
     if algo.scales_rewards:

@@ -197,8 +197,9 @@ def _join(owner: Connection, opponent: Opponent, port: int, number: int) -> None
 
 
 def _play(owner: Connection, opponent: Opponent, port: int, number: int) -> None:
-    _, saved = open_checkpoint(opponent.checkpoint, None, policy_only=True)
-    policy = load_policy(saved.policy, saved.policy_metadata, threads=1)
+    run, saved = open_checkpoint(opponent.checkpoint, None, policy_only=True)
+    config = buildable_settings(run)[0]
+    policy = load_policy(saved.policy, saved.policy_metadata, config, threads=1)
     arguments = f"-join 127.0.0.1 -port {port} +name agent{number} +colorset {number}"
     plain = opponent.env
     joined = plain.model_copy(update={"kwargs": {**plain.kwargs, **_arena(arguments)}})

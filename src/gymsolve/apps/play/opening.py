@@ -69,7 +69,7 @@ class Opened:
             hint = "Wait for its first one, or play the environment yourself."
             raise UnknownRunError(message, hint=hint)
         _, saved = open_checkpoint(checkpoint_ref(self.run, checkpoint), None, policy_only=True)
-        policy = load_policy(saved.policy, saved.policy_metadata, threads=self.config.threads)
+        policy = load_policy(saved.policy, saved.policy_metadata, self.config)
         require_same_spaces(policy, self.render_env.spec, self.config.env, self.run)
         return saved.name, policy
 

@@ -94,6 +94,7 @@ def usual_order(config: TrainConfig, trained: float = math.inf) -> Order:
 def film_checkpoint(
     run: Run,
     saved: Checkpoint,
+    config: TrainConfig,
     render_env: RenderEnv,
     path: Path,
     order: Order,
@@ -101,7 +102,7 @@ def film_checkpoint(
     task: str | None = None,
 ) -> dict[str, Any]:
     """Film one checkpoint, in a `task` of several; writes and returns the video's description."""
-    policy = load_policy(saved.policy, saved.policy_metadata)
+    policy = load_policy(saved.policy, saved.policy_metadata, config)
     facts = {"run": run.id, **identify(saved), "vec_steps": saved.meta["vec_steps"]}
     facts |= {} if task is None else {"task": task}
     facts |= film_episodes(policy, render_env, path, order, on_moment)
@@ -132,7 +133,7 @@ def _film_both(
                 describe_video(path, facts)
             else:
                 on_moment = _report_if_slow(observer, name, order.patience, check)
-                facts = film_checkpoint(run, saved, render_env, path, order, on_moment, task)
+                facts = film_checkpoint(run, saved, config, render_env, path, order, on_moment, task)
             tell_video(run, path, facts)
             observer.event("video", {"path": str(path), **facts})
     finally:

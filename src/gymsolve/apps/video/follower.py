@@ -146,7 +146,7 @@ def _film(
     except (CheckpointError, UnknownRunError):  # removed meanwhile: `checkpoint.keep` had no room for it
         return
     place = video_place(run, name)
-    tell_video(run, place, film_checkpoint(run, saved, render_env, place, usual_order(config), check))
+    tell_video(run, place, film_checkpoint(run, saved, config, render_env, place, usual_order(config), check))
 
 
 def _next(env_steps: int, config: TrainConfig) -> int:

@@ -23,6 +23,7 @@ from gymsolve.experience.learner import Policy
 from gymsolve.runs.checkpoints import list_checkpoints
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run, now
+from gymsolve.settings.config import TrainConfig
 from gymsolve.training.engines.choose import load_policy
 
 _CARD_SECONDS = 2.5
@@ -40,7 +41,12 @@ class _Clip:
 
 
 def film_progression(
-    run: Run, render_env: RenderEnv, path: Path, order: Order, on_clip: Callable[[dict[str, Any]], None]
+    run: Run,
+    config: TrainConfig,
+    render_env: RenderEnv,
+    path: Path,
+    order: Order,
+    on_clip: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
     """Film one episode of every checkpoint; returns facts about the video."""
     began = time.perf_counter()
@@ -60,7 +66,7 @@ def film_progression(
     with Film(path, canvas.width, canvas.height, fps, out_fps=order.out_fps) as film:
         film.add(captions.card(_title(run, order)), math.ceil(fps * _CARD_SECONDS))
         for name in list_checkpoints(run):
-            clip = _rehearse(run, name, render_env, plain)
+            clip = _rehearse(run, config, name, render_env, plain)
             if clip is None:
                 continue
             _film_clip(clip, render_env, film, captions, plain)
@@ -84,13 +90,13 @@ def film_progression(
     }
 
 
-def _rehearse(run: Run, name: str, render_env: RenderEnv, order: Order) -> _Clip | None:
+def _rehearse(run: Run, config: TrainConfig, name: str, render_env: RenderEnv, order: Order) -> _Clip | None:
     """Play a checkpoint's episode without filming: the caption needs its result, the speed its length."""
     try:
         saved = load_checkpoint(run, name, policy_only=True)
     except (CheckpointError, UnknownRunError):  # damaged, or removed by a training that still runs
         return None
-    policy = load_policy(saved.policy, saved.policy_metadata)
+    policy = load_policy(saved.policy, saved.policy_metadata, config)
     usual = stride_for(render_env.fps, order.most_fps)
     most = order.max_seconds * render_env.fps
     for moment in _episode(policy, render_env, order):

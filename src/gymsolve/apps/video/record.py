@@ -67,7 +67,7 @@ def record_run(
     run, saved = open_checkpoint(ref, runs_dir, policy_only=True)
     config, _ = buildable_settings(run, trust=trust)
     place = None if out is None else out.absolute()  # environments may change the working directory
-    require_fit(load_policy(saved.policy, saved.policy_metadata), config.env, run)
+    require_fit(load_policy(saved.policy, saved.policy_metadata, config), config.env, run)
     task = _known_task(wish, config, saved)
     with Watchdog(config.env):
         render_env = open_render_env(config.env, task)
@@ -81,7 +81,7 @@ def record_run(
         order = _order(wish, config, render_env)
         path = place or video_place(run, _name(wish, saved, order))
         about = {"run": run.id} if task is None else {"run": run.id, "task": task}
-        facts = about | _film(run, saved, render_env, path, order, wish, on_clip)
+        facts = about | _film(run, saved, config, render_env, path, order, wish, on_clip)
     if out is None:
         describe_video(path, facts)
     return {"path": str(path), **facts}
@@ -99,6 +99,7 @@ def _known_task(wish: RecordRequest, config: TrainConfig, saved: Checkpoint) -> 
 def _film(
     run: Run,
     saved: Checkpoint,
+    config: TrainConfig,
     render_env: RenderEnv,
     path: Path,
     order: Order,
@@ -106,8 +107,8 @@ def _film(
     on_clip: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
     if wish.progression:
-        return film_progression(run, render_env, path, order, on_clip)
-    policy = load_policy(saved.policy, saved.policy_metadata)
+        return film_progression(run, config, render_env, path, order, on_clip)
+    policy = load_policy(saved.policy, saved.policy_metadata, config)
     if not wish.data:
         return identify(saved) | film_episodes(policy, render_env, path, order)
     moments: list[Moment] = []

@@ -135,14 +135,16 @@ def _environment(config: "TrainConfig") -> str:
 def _algorithm(config: "TrainConfig") -> str:
     algo, dumped = config.algo, config.algo.model_dump(mode="json")
     batch = config.env.num_envs * algo.num_steps
-    text = f"{algo.name.upper()}, rollouts of {config.env.num_envs} × {algo.num_steps} = {count(batch)} steps"
+    name = algo.name if ":" in algo.name else algo.name.upper()
+    text = f"{name}, rollouts of {config.env.num_envs} × {algo.num_steps} = {count(batch)} steps"
     if "num_epochs" in dumped:
         text += f", {setting(dumped['num_epochs'])} epochs, {algo.minibatches} minibatch"
         text += "es each" if algo.minibatches > 1 else " each"
-    if algo.name == "dqn":
-        text += f", {algo.gradient_steps * algo.num_steps:g} gradient steps on {algo.batch_size} of the last "
-        text += f"{count(algo.buffer_size)} steps each"
-    if algo.values_actions:
+    if {"gradient_steps", "batch_size", "buffer_size"} <= dumped.keys():
+        gradients = dumped["gradient_steps"] * algo.num_steps
+        text += f", {gradients:g} gradient steps on {dumped['batch_size']} of the last "
+        text += f"{count(dumped['buffer_size'])} steps each"
+    if "epsilon" in dumped:
         text += f", ε {setting(dumped['epsilon'])}"
     return f"{text}, learning rate {setting(dumped['learning_rate'])}"
 
@@ -170,6 +172,9 @@ def _extensions(config: "TrainConfig") -> list[tuple[str, str]]:
 def _network(config: "TrainConfig") -> str:
     net = config.net
     text = f"{setting(net.hidden)} {net.activation}"
+    if net.encoder is not None:
+        options = f" {setting(net.encoder.options)}" if net.encoder.options else ""
+        text = f"{net.encoder.name}{options}, then {text}"
     if net.cnn != type(net).model_fields["cnn"].default:
         text += f", cnn {net.cnn} for images"  # the default is not named: there may be no images
     if net.memory is not None:

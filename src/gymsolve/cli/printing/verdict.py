@@ -34,6 +34,7 @@ _RECENT = 100
 _WHY = {
     "steps": "the budget is spent",
     "time": "the time is up",
+    "observer": "an observer ended the run",
     "stop file": "stopped on request",
     "interrupt": "stopped by Ctrl-C",
     "terminated": "stopped by the system",

@@ -15,10 +15,11 @@ from typing import Any, Protocol, runtime_checkable
 
 from gymnasium.error import DependencyNotInstalled
 
-from gymsolve.envs.contract_faults import FAULTS, import_fault
+from gymsolve.crash_sites import FAULTS
 from gymsolve.envs.families.family import Backend, Clone, Extra, Family, by_code, by_namespace
 from gymsolve.envs.families.installed import find_in_module, find_installed
 from gymsolve.envs.lean import StandIn
+from gymsolve.own_faults import import_fault
 from gymsolve.registry import load
 
 __all__ = [

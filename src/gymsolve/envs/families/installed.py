@@ -12,7 +12,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import NamedTuple
 
-from gymsolve.envs.contract_faults import FAULTS, describe_error
+from gymsolve.crash_sites import FAULTS, describe_error
 from gymsolve.envs.families.family import Family
 from gymsolve.errors import ConfigError, EnvFaultError, GymsolveError
 from gymsolve.own_code import import_code

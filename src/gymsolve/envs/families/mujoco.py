@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from gymsolve.crash_sites import FAULTS, describe_error
 from gymsolve.envs.arguments import Argument, check_arguments, is_whole
-from gymsolve.envs.contract_faults import FAULTS, describe_error
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_code
 from gymsolve.envs.headless import draw_without_screen, has_egl
 from gymsolve.errors import EnvFaultError

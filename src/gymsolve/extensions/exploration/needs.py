@@ -8,7 +8,14 @@ from gymsolve.envs.families import find_family
 from gymsolve.errors import ConfigError, did_you_mean
 from gymsolve.extensions.archive.cell_keys import choose_archive_cells
 from gymsolve.extensions.extension import EnvRequest, Extension, Setup, Site
-from gymsolve.settings.config import EnvConfig, TrainConfig, WrapperConfig
+from gymsolve.settings.config import (
+    A2CConfig,
+    EnvConfig,
+    PPOConfig,
+    ReinforceConfig,
+    TrainConfig,
+    WrapperConfig,
+)
 from gymsolve.settings.exploration import COUNTING
 from gymsolve.spec import EnvSpec
 
@@ -82,6 +89,12 @@ class ExplorationSetup(Setup):
                     f"{algo.name} learns from finished episodes alone, and {why}.",
                     where=f"explore.{name}",
                     hint="Use algo.name=ppo or algo.name=a2c.",
+                )
+            if asked and not isinstance(algo, PPOConfig | A2CConfig | ReinforceConfig):
+                raise ConfigError(
+                    f"{algo.name} does not add the advantages of a second kind of reward to its own.",
+                    where=f"explore.{name}",
+                    hint="Derive its settings from PPOConfig or A2CConfig, or use algo.name=ppo.",
                 )
         if any(asked for asked, _ in kinds.values()):
             _require_entries(self.config, spec)

@@ -63,6 +63,13 @@ LEARNING = (
         "clipping) whose size is of this decade: `1e-4` is 0.0001 to 0.001, `zero` exactly 0",
         priority=3,
     ),
+    Metric(
+        "own/<metric>",
+        "what an algorithm of your own returns under a name of its own",
+        "own",
+        priority=3,
+        condition="with an algorithm of your own",
+    ),
     share(
         "train/grad_clipped_share",
         "share of gradient steps that `max_grad_norm` shortened; of the policy's for REINFORCE",

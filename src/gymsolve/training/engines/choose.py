@@ -31,8 +31,14 @@ def choose_engine(config: TrainConfig, spec: EnvSpec) -> Engine:
     return _numpy(config.threads)
 
 
-def load_policy(arrays: dict[str, Array], metadata: dict[str, str], *, threads: int = 0) -> Policy:
-    """A saved policy, to act with, on whichever engine starts sooner."""
+def load_policy(
+    arrays: dict[str, Array], metadata: dict[str, str], config: TrainConfig, *, threads: int | None = None
+) -> Policy:
+    """A saved policy, to act with, on whichever engine starts sooner.
+
+    `config` has the settings of its run. Code that a policy file needs is imported only if they name it; the
+    settings of a run from elsewhere come from `runs/trust.py`.
+    """
     try:
         spec = EnvSpec.from_json(json.loads(metadata["spec"]))
         net = NetConfig.model_validate_json(metadata["net"])
@@ -41,8 +47,9 @@ def load_policy(arrays: dict[str, Array], metadata: dict[str, str], *, threads: 
     if _least_weights(spec, net) > _WASTE * sum(array.size for array in arrays.values()):
         raise CheckpointError("the weights do not fit the network they describe: it is far larger.")
     plain = metadata.get("kind", "actor_critic") == "actor_critic" and why_not(net, spec) is None
+    threads = config.threads if threads is None else threads
     engine = _numpy(threads) if plain else _torch("cpu", threads, spec)
-    return engine.load_policy(arrays, metadata)
+    return engine.load_policy(arrays, metadata, config)
 
 
 def _unreadable(error: Exception) -> CheckpointError:
@@ -73,6 +80,7 @@ def _least_weights(spec: EnvSpec, net: NetConfig) -> int:
     ]
     first = min(net.hidden[0] if net.hidden else 1, net.embedding_size)
     wide = max((before * after for before, after in pairwise(net.hidden)), default=0)
+    seen = [] if net.encoder is not None else seen  # its layers are its own affair
     return max(sum(seen) * first, wide, spec.action.size, spec.action.mask_size)
 
 

@@ -24,5 +24,5 @@ class Engine(Part, Protocol):
     def build(self, config: TrainConfig, spec: EnvSpec, auxiliaries: Sequence[Any] = ()) -> Learner:
         """A learner with its policy; `auxiliaries` are further losses (`algos/auxiliary.py`)."""
 
-    def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str]) -> Policy:
-        """A saved policy."""
+    def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str], config: TrainConfig) -> Policy:
+        """A saved policy; `config` has the settings of its run, which name the code that may be imported."""

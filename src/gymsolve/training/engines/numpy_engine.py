@@ -27,5 +27,7 @@ class NumpyEngine(Part):
         assert not auxiliaries, "`supports` names them as an obstacle"
         return build(config, spec, generator(config.seed, "init"))
 
-    def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str]) -> FastPolicy:
+    def load_policy(
+        self, arrays: dict[str, Array], metadata: dict[str, str], config: TrainConfig
+    ) -> FastPolicy:
         return FastPolicy.from_arrays(arrays, metadata)

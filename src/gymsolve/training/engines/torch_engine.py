@@ -12,12 +12,13 @@ from gymsolve.envs.backends.worker_pool import usable_cores
 from gymsolve.errors import ConfigError
 from gymsolve.experience.learner import Learner, Policy
 from gymsolve.fast import set_blas_threads
+from gymsolve.own_faults import blaming_own
 from gymsolve.parts import Part
-from gymsolve.registry import ALGORITHMS, POLICIES, lookup
-from gymsolve.seeding import generator, integer_seeds
+from gymsolve.seeding import integer_seeds
 from gymsolve.settings.config import TrainConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array, EnvSpec
+from gymsolve.training.engines.own_algorithm import find_algorithm, find_policy, make_policy
 
 _LARGE_IMAGE = 48 * 48
 """Pixels from which convolutions may gain from more than one thread."""
@@ -46,13 +47,14 @@ class TorchEngine(Part):
         torch.set_num_threads(self.threads)
 
     def build(self, config: TrainConfig, spec: EnvSpec, auxiliaries: Sequence[Any] = ()) -> Learner:
-        kind = lookup(ALGORITHMS, config.algo.name, "algo.name")
-        policy = kind.make_policy(spec, config.net, generator(config.seed, "init")).to(self.device)
+        kind = find_algorithm(config.algo.name)
+        policy = make_policy(config, spec).to(self.device)
         self.kernels = "c" if policy.encoder.compiled and self.device.type == "cpu" else None
         if self._undecided and self.device.type == "cpu":
             self._choose_threads(config, policy)
         torch.manual_seed(integer_seeds(config.seed, "torch", 1)[0])
-        learner: Learner = kind(config.algo, policy, auxiliaries)
+        with blaming_own(config.algo.name, "algo.name", "its constructor"):
+            learner: Learner = kind(config.algo, policy, auxiliaries)
         return learner
 
     def _choose_threads(self, config: TrainConfig, policy: Any) -> None:
@@ -67,10 +69,11 @@ class TorchEngine(Part):
         self.measured = f"measured: a rollout and its update take the network {timings} threads"
         torch.set_num_threads(self.threads)
 
-    def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str]) -> Policy:
-        kind = lookup(POLICIES, metadata.get("kind", "actor_critic"), "policy.safetensors")
-        policy: Policy = kind.from_arrays(arrays, metadata).to(self.device)
-        return policy
+    def load_policy(self, arrays: dict[str, Array], metadata: dict[str, str], config: TrainConfig) -> Policy:
+        kind = find_policy(metadata.get("kind", "actor_critic"), config)
+        policy: Any = kind.from_arrays(arrays, metadata, config.net.encoder).to(self.device)
+        loaded: Policy = policy
+        return loaded
 
     def arrays(self) -> dict[str, Array]:
         """Torch's global generator, which dropout draws from."""

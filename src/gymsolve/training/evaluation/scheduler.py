@@ -98,7 +98,7 @@ class InlineScheduler:
 
     def make_up(self, trainer: Trainer, run: Run, observer: Observer) -> list[EvalOutcome]:
         place, where = _saved(trainer, run)
-        policy = load_policy(*load_policy_file(place / POLICY), threads=trainer.config.threads)
+        policy = load_policy(*load_policy_file(place / POLICY), trainer.config)
         return self._evaluate(trainer, observer, policy, where, place.name)
 
     def _evaluate(
@@ -279,7 +279,7 @@ def _serve(connection: Connection, config_json: str, threshold: float | None, pa
             path, round_number = connection.recv()
             try:
                 files = load_policy_file(Path(path) / POLICY)
-                policy = load_policy(*files, threads=config.threads)
+                policy = load_policy(*files, config)
                 with Watchdog(config.env):
                     answer: Verdict | GymsolveError = evaluator.evaluate(policy, round_number, watch)
             except GymsolveError as error:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gymsolve.envs.backends.episode_stats import fault
 from gymsolve.envs.labels import name_dimensions
-from gymsolve.errors import BadKind, BadNumber, DivergenceError, EnvFaultError, GymsolveError
+from gymsolve.errors import BadKind, BadNumber, DivergenceError, EnvFaultError, GymsolveError, OwnCodeError
 from gymsolve.experience.rollout import Rollout
 from gymsolve.spec import Array, EnvSpec
 
@@ -103,8 +103,25 @@ def require_finite_rollout(trainer: "Trainer", rollout: Rollout) -> None:
     row, bad = first
     # A step's results exist after it; the policy's numbers exist before it.
     bad = _at(trainer, bad, row + (bad.what == "reward"))
+    if bad.what in ("log_prob", "value"):
+        _require_sound_encoder(trainer, rollout, row, bad)
     theirs = bad.what == "observation" or (bad.what == "reward" and not trainer.config.algo.scales_rewards)
     raise fault(bad, trainer.envs.spec.id) if theirs else _diverged(bad)
+
+
+def _require_sound_encoder(trainer: "Trainer", rollout: Rollout, row: int, bad: BadNumber) -> None:
+    """Name an encoder of the user's own whose weights are finite and whose features are not."""
+    encoder = trainer.config.net.encoder
+    if encoder is None or not math.isfinite(trainer.policy.checksum()):
+        return
+    obs = {key: np.ascontiguousarray(np.asarray(stored)[row]) for key, stored in rollout.obs.items()}
+    if trainer.learner.policy.finds_bad_features(obs):
+        raise OwnCodeError(
+            f"{encoder.name} returned numbers that are not finite for environment {bad.env}{bad.moment}; its "
+            "weights and the observation are finite.",
+            where="net.encoder",
+            hint="Look for divisions by zero, logarithms and roots.",
+        )
 
 
 @np.errstate(all="ignore")

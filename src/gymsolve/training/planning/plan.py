@@ -12,7 +12,7 @@ from typing import Any
 from gymsolve.errors import ConfigError
 from gymsolve.recipes import Overrides, Resolved, apply_overrides, parse_overrides, resolve, split_name
 from gymsolve.recipes.files import DERIVED, is_bundled, list_variants, no_variant, uses_recipe
-from gymsolve.registry import ALGORITHMS
+from gymsolve.registry import ALGORITHMS, load_own
 from gymsolve.runs.refs import fix_ref
 from gymsolve.settings.config import TrainConfig
 from gymsolve.training.planning.memory_need import require_sane
@@ -66,7 +66,7 @@ def plan_run(name: str, overrides: Overrides = (), tell: Tell | None = None) -> 
     home = Path.cwd()
     if uses_recipe(name):
         _require_variant(name)
-        plan = Plan(resolve(name, overrides))
+        plan = Plan(resolve(name, overrides, own_code=True))
     else:
         given = overrides if isinstance(overrides, Mapping) else parse_overrides(overrides)
         plan = _derived(name, given, tell)
@@ -74,6 +74,8 @@ def plan_run(name: str, overrides: Overrides = (), tell: Tell | None = None) -> 
     from gymsolve.envs.options import check_wrappers
 
     check_wrappers(plan.config.env)
+    if plan.config.net.encoder is not None:
+        load_own(plan.config.net.encoder.name, "net.encoder")
     require_sane(plan.config)
     if not plan.resolved.automatic:
         return plan
@@ -183,7 +185,7 @@ def _derived(name: str, given: Mapping[str, Any], tell: Tell | None) -> Plan:
     name = base if variant is None else f"{base}:{variant.lower()}"
     # Wrong settings are refused before anything runs; no rollout that is derived below is larger than this.
     large = {"env": {"num_envs": 16}, "algo": {"name": "ppo", "num_steps": 256}}
-    bare = resolve(name, given, derived=large)
+    bare = resolve(name, given, derived=large, own_code=True)
     from gymsolve.envs.derive import derive_recipe
     from gymsolve.training.watchdog import Watchdog
 
@@ -196,4 +198,4 @@ def _derived(name: str, given: Mapping[str, Any], tell: Tell | None) -> Plan:
     stretches = bare.config.algo.name == "ppo" and "algo.num_steps" not in chosen
     with Watchdog(bare.config.env):
         derived, reasons = derive_recipe(base, of_env, budget, tell, stretches=stretches)
-    return Plan(resolve(name, given, derived=derived), reasons)
+    return Plan(resolve(name, given, derived=derived, own_code=True), reasons)

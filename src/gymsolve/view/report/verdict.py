@@ -12,6 +12,7 @@ from gymsolve.view.report.document import Tile, Tone
 _ENDS = {
     "steps": "the budget was spent",
     "time": "the time was up",
+    "observer": "an observer ended it",
     "stop file": "it was stopped on request",
     "interrupt": "it was stopped by Ctrl-C",
     "terminated": "the system stopped it",
