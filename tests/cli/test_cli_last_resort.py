@@ -185,14 +185,25 @@ def piped(place: Path, command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+GONE = "mkdir gone && cd gone && rmdir ../gone"
+GONE_SAID = "the working directory has been deleted. Change to another one with: cd"
+FULL = "error: the output cannot be written: no space left on device."
 STREAMS = [
-    # Which sentence it is depends on whether the interpreter writes at once or at the end.
-    ("gymsolve recipes > /dev/full", 1, "error: the "),
-    ("gymsolve recipes --json > /dev/full", 1, "error: the "),
+    ("gymsolve recipes > /dev/full", 1, FULL),
+    ("PYTHONUNBUFFERED=1 gymsolve recipes > /dev/full", 1, FULL),
+    ("gymsolve recipes --json > /dev/full", 1, FULL),
+    ("gymsolve train Bandit-v0 --steps 64 -q > /dev/full", 1, f"{FULL} The run is complete; it is told by: "),
+    ("gymsolve train Bandit-v0 --steps 64 -q --json > /dev/full", 1, f"{FULL} The run is complete"),
     ("gymsolve recipes >&-", 0, ""),
     ("gymsolve runs show nothing 2>&-", 2, ""),
     ("PYTHONIOENCODING=ascii gymsolve runs show ä", 2, "error: "),
-    ("mkdir gone && cd gone && rmdir ../gone && gymsolve runs", 0, ""),
+    (f"{GONE} && gymsolve runs", 1, f"error: {GONE_SAID}"),
+    (f"{GONE} && gymsolve runs show x", 1, f"error: {GONE_SAID}"),
+    (f"{GONE} && gymsolve train Bandit-v0", 1, f"error: {GONE_SAID}"),
+    (f"{GONE} && gymsolve log add x", 1, f"error: {GONE_SAID}"),
+    (f"{GONE} && gymsolve doctor", 1, f"error: {GONE_SAID}"),
+    (f"{GONE} && gymsolve recipes", 0, ""),
+    (f"{GONE} && GYMSOLVE_RUNS=/tmp gymsolve runs no-such-run", 0, ""),
     ("gymsolve runs show $'\\xff\\xfe'", 2, "error: "),
 ]
 
@@ -204,7 +215,8 @@ def test_streams_that_are_closed_full_or_narrow(place, command, code, said):
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
     assert said in done.stderr
-    assert code is None or done.returncode == code
+    assert len(done.stderr.splitlines()) == (code != 0 and bool(said))
+    assert done.returncode == code
 
 
 @pytest.mark.parametrize(

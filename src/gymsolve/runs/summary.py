@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from gymsolve.errors import RunDamagedError
 from gymsolve.runs import process
-from gymsolve.runs.files import read_json
+from gymsolve.runs.files import adrift, is_adrift, read_json
 from gymsolve.runs.records import last_record, read_records
 from gymsolve.runs.schema import EVENT, INFO, find_fault, is_shallow
 
@@ -60,7 +60,10 @@ class RunSummary:
 
 def runs_folder(base: Path | str | None = None) -> Path:
     """The folder of the runs: the argument, else $GYMSOLVE_RUNS, else `runs` in the working directory."""
-    return Path(base or os.environ.get("GYMSOLVE_RUNS") or "runs")
+    folder = Path(base or os.environ.get("GYMSOLVE_RUNS") or "runs")
+    if is_adrift(folder):  # no run would be found, which is not the same as that there is none
+        raise adrift()
+    return folder
 
 
 def holds_run(folder: Path) -> bool:
