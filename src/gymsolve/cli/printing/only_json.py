@@ -18,7 +18,9 @@ _STDOUT, _STDERR = 1, 2
 
 def unwritten(error: OSError, hint: str | None = None) -> GymsolveError:
     """The error about an answer that could not be written: a full disk, or `> /dev/full`."""
-    return GymsolveError(f"the output cannot be written: {(error.strerror or str(error)).lower()}.", hint=hint)
+    return GymsolveError(
+        f"the output cannot be written: {(error.strerror or str(error)).lower()}.", hint=hint
+    )
 
 
 class Answer:
@@ -72,7 +74,7 @@ def only_json(asked: bool) -> Iterator[Answer]:
         finally:
             sys.stdout = plain
         return
-    answers = os.fdopen(os.dup(_STDOUT), "w", encoding=plain.encoding, errors=plain.errors)  # noqa: SIM115
+    answers = os.fdopen(os.dup(_STDOUT), "w", encoding=plain.encoding, errors=plain.errors)
     os.dup2(_STDERR, _STDOUT)
     sys.stdout = aside = _Aside(answers)
     try:
