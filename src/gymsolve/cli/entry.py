@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TextIO
 
 from gymsolve.cli.fast_web import serve_quickly
+from gymsolve.cli.memory_limit import watch_limit
 from gymsolve.cli.printing.only_json import only_json, unwritten
 from gymsolve.cli.printing.tables import styled
 from gymsolve.cli.signal_guard import SignalGuard
@@ -97,6 +98,7 @@ def _prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name need not fit the terminal's encoding
+    watch_limit()
     with suppress(FileNotFoundError):  # the working directory has been deleted
         _find_own_code(Path.cwd())
 
