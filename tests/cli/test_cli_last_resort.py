@@ -195,6 +195,8 @@ STREAMS = [
     ("gymsolve train Bandit-v0 --steps 64 -q > /dev/full", 1, f"{FULL} The run is complete; it is told by: "),
     ("gymsolve train Bandit-v0 --steps 64 -q --json > /dev/full", 1, f"{FULL} The run is complete"),
     ("gymsolve recipes >&-", 0, ""),
+    ("gymsolve mcp <&-", 0, ""),
+    ("gymsolve play FrozenLake-v1 --mode random --episodes 1 --no-browser <&- >&-", 0, ""),
     ("gymsolve runs show nothing 2>&-", 2, ""),
     ("PYTHONIOENCODING=ascii gymsolve runs show ä", 2, "error: "),
     (f"{GONE} && gymsolve runs", 1, f"error: {GONE_SAID}"),

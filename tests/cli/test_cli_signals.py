@@ -40,7 +40,9 @@ def test_a_signal_during_the_imports_ends_a_command_with_a_word(module, number, 
     assert answer.err == ""
 
 
-@pytest.mark.parametrize(("module", "number"), [("gymsolve.cli.entry", 2), ("gymsolve.view.runs", 2), ("typer", 15)])
+@pytest.mark.parametrize(
+    ("module", "number"), [("gymsolve.cli.entry", 2), ("gymsolve.view.runs", 2), ("typer", 15)]
+)
 def test_a_person_reads_what_has_ended_a_command(module, number, shell):
     answer = shell(code=AT.format(module=module, number=number, words=["runs"]))
     said = {2: "stopped by Ctrl-C.\n", 15: "terminated.\n"}[number]

@@ -91,6 +91,8 @@ def _answer_unwritten(error: OSError) -> int:
 
 def _prepare() -> None:
     """Open missing streams, let all take any text, and put the user's own modules on the path."""
+    if sys.stdin is None:  # closed by the shell: `<&-`
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - as long as the process lives
     nowhere = None
     if sys.stdout is None or sys.stderr is None:  # closed by the shell: `>&-`
         nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the process lives

@@ -1,7 +1,7 @@
 """A limit on memory (`ulimit -v`) below what NumPy needs is said in one sentence.
 
-Without room for its buffers, OpenBLAS, which NumPy loads, ends the process with a line of its own. Where there
-is a limit, a copy of this process therefore imports NumPy first.
+Without room for its buffers, OpenBLAS, which NumPy loads, ends the process with a line of its own. Where
+there is a limit, a copy of this process therefore imports NumPy first.
 """
 
 import importlib

@@ -38,6 +38,7 @@ TOOLS: tuple[Tool, ...] = (*reading.TOOLS, *acting.TOOLS)
 _PARTS = ("config", "alerts", "report")
 _MOST_CALLS = 200
 _MOST_ERROR = 1000
+_LONGEST_REPORT = 16 << 20
 _INVALID = -32602
 _TICK = 2.0
 """Seconds between reports of a call that works."""
@@ -243,7 +244,7 @@ def _resource(home: Home, uri: str) -> str:
             return page.read_text(encoding="utf-8")
     run, _, part = rest.partition("/")
     if kind != "run" or part not in _PARTS:
-        raise MCPError(_INVALID, f"there is no resource {ascii(uri)}: run://RUN/config, alerts or report")
+        raise MCPError(_INVALID, f"there is no resource {uri!a}: run://RUN/config, alerts or report")
     try:
         return _part(home, run, part)
     except GymsolveError as error:
@@ -259,7 +260,11 @@ def _part(home: Home, ref: str, part: str) -> str:
     if part == "report":
         page = run.path / "report.md"
         written = os.path.lexists(page)
-        return read_file(page).decode(errors="replace") if written else "No report was written yet."
+        return (
+            read_file(page, most=_LONGEST_REPORT).decode(errors="replace")
+            if written
+            else "No report was written yet."
+        )
     findings = DiagnosedRun(run).findings.to_json()
     names = ("run", "env_steps", "roots", "consequences", "lint", "problems")
     return json.dumps({name: findings[name] for name in names}, ensure_ascii=False, indent=1)

@@ -172,7 +172,7 @@ def _require_text(tool: Tool, name: str, value: Any) -> None:
             waiting += inner
         elif isinstance(inner, str) and (fault := _NO_TEXT.search(inner)):
             where = printable(name) if name in tool.arguments.model_fields else None
-            message = f"{ascii(inner)[:80]} holds the character {ascii(fault[0])}, which no name or path has."
+            message = f"{ascii(inner)[:80]} holds the character {fault[0]!a}, which no name or path has."
             raise UsageError(message, where=where, hint="Leave it out.")
 
 
