@@ -117,7 +117,7 @@ def _load(text: str) -> Any:
 
 
 def _require_end(root: Any) -> None:
-    """Refuse mappings that merge (`<<: *name`) themselves, or so often that they stand for millions of values.
+    """Refuse mappings that merge (`<<: *name`) themselves, or stand for millions of values.
 
     Values alone do not show it: what comes of a merge is an ordinary mapping.
     """
