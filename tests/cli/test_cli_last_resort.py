@@ -221,6 +221,37 @@ def test_streams_that_are_closed_full_or_narrow(place, command, code, said):
     assert done.returncode == code
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+@pytest.mark.parametrize("words", ["train Bandit-v0 -q", "check Bandit-v0 --json"])
+def test_a_limit_on_memory_that_leaves_no_room_is_named(place, words):
+    """OpenBLAS ends a process that has too little for its buffers, with a line of its own."""
+    done = piped(place, f"ulimit -v 150000 && gymsolve {words}")
+
+    said = done.stdout if "--json" in words else done.stderr
+    assert "there is not enough memory to import numpy: this process may use 146 MiB." in said
+    assert "ulimit -v unlimited" in said
+    assert "OpenBLAS" not in done.stderr
+    assert done.returncode == 1
+    assert list(place.iterdir()) == []
+
+
+def test_reading_runs_needs_less_memory(place):
+    done = piped(place, "ulimit -v 150000 && gymsolve runs --json")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ImportError("libtorch_cpu.so: failed to map segment from shared object"), "to import a library"),
+        (ImportError("numpy", name="x"), "nobody foresaw"),
+        (RuntimeError("can't start new thread"), "the system refuses another thread."),
+    ],
+)
+def test_libraries_that_find_no_memory(error, said, crashes):
+    assert said in str(explain(error, []))
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

@@ -98,7 +98,7 @@ def read_info(folder: Path) -> dict[str, Any]:
         fault = find_fault(info, INFO)
     if fault is not None:
         raise RunDamagedError(f"the file {fault}.", where=str(path))
-    return info
+    return {"command": [], "versions": {}, **info}
 
 
 def _end_in_events(folder: Path) -> dict[str, Any]:

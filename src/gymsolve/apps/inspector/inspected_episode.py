@@ -118,6 +118,12 @@ class InspectedEpisode:
         """Steps."""
         return max(0, len(self.rows) - 1)
 
+    @property
+    def likelihoods(self) -> Array:
+        """The probability, or the density, of each action; infinite where the file says so."""
+        with np.errstate(over="ignore"):
+            return np.exp(self.column("log_prob").astype(np.float64))  # type: ignore[no-any-return]
+
     def column(self, name: str) -> Array:
         """One field of every step [T, …]."""
         column: Array = self.rows[name][: len(self)]
