@@ -7,8 +7,6 @@ the inspector.
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.review.review_text import shown_states
 from gymsolve.errors import UsageError
