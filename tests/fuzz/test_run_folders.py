@@ -14,6 +14,7 @@ import signal
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,6 +106,27 @@ KINDS = {
 """What runs may be made of: each has files and states of its own."""
 
 
+EVENTS: dict[str, dict[str, Any]] = {
+    "promoted": {"stage": "short", "next": "long", "judged": "short", "by": "bound", "episodes": 9}
+    | {"achieved": 14.0, "bound": 13.0, "bar": 12.0, "text": "promoted"},
+    "demoted": {"stage": "long", "next": "short", "judged": "short", "by": "bound", "episodes": 9},
+    "fix": {"alert": "entropy_collapse", "verdict": "helped", "certainty": "sure", "seeds_needed": 4}
+    | {"changes": [{"path": "algo.ent_coef", "new": 0.02}], "children": ["a", "b"], "chance": 0.1}
+    | {"returns": {"original": [1.0, 2.0], "changed": [3.0, None]}},
+    "video": {"file": "videos/best.mp4", "checkpoint": "256", "return": 9.0, "complete": False}
+    | {"cut_by": "its length limit", "recording_seconds": 1.0},
+    "spent": {"seconds": {"start": 1.0, "video": 0.5}},
+    "config_changed": {"previous": {"algo": {"gamma": 0.9}}},
+    "resumed": {"changes": {"steps": 300}},
+    "stopping": {"reason": "stop file", "text": "stopping"},
+    "tracker_failed": {"tracker": "csv", "text": "no"},
+    "env_fault": {"text": "a process died"},
+    "alert": {"id": "entropy_collapse", "severity": "warn", "metric": "train/entropy", "value": 0.1}
+    | {"threshold": 0.2, "step": 64, "onset": 32, "count": 2, "share": 0.5, "cause": "c", "effect": "e"},
+}
+"""Events that such short trainings have not, with the fields that real ones have."""
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small runs of every kind with all that a run may hold, and what lies beside them."""
@@ -117,6 +139,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (run.path / name).write_text(json.dumps(facts | {"seconds": 1.5, "episodes": [{"return": 9.0}]}))
         (run.path / "videos" / "best.mp4").write_bytes(b"no film")
         played_episode(run.path / "episodes" / "played-here.npz", run.id)
+        for kind, facts in EVENTS.items():
+            run.append_event(kind, env_steps=100, **facts)
         run.append_event("error", text="boom", bad={"what": "reward", "number": "nan", "element": [1]})
         if not more:
             episode = gymsolve.inspect(run, steps=20).stored.path

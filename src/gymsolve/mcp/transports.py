@@ -54,9 +54,9 @@ def read_again(error: ValidationError) -> SessionMessage:
 
     Halves of surrogate pairs, which are no text, become U+FFFD.
     """
-    line = str(error.errors()[0]["input"])
+    given = error.errors()[0]["input"]  # the line, or a part of it that is wrong
     try:
-        data = parse_json(line.encode(errors="replace"))
+        data = parse_json(given.encode(errors="replace")) if isinstance(given, str) else given
         return SessionMessage(types.jsonrpc_message_adapter.validate_python(data, by_name=False))
     except ValidationError:
         known = data.get("id") if isinstance(data, dict) else None

@@ -13,7 +13,7 @@ from gymsolve.errors import RunDamagedError
 from gymsolve.runs import process
 from gymsolve.runs.files import adrift, is_adrift, read_json
 from gymsolve.runs.records import last_record, read_records
-from gymsolve.runs.schema import EVENT, INFO, find_fault, is_shallow
+from gymsolve.runs.schema import EVENT, EVENTS, INFO, find_fault, is_shallow
 
 SCHEMA_VERSION = 1
 Status = Literal["running", "finished", "solved", "stopped", "crashed", "damaged"]
@@ -73,7 +73,9 @@ def holds_run(folder: Path) -> bool:
 
 def is_event(row: Mapping[str, Any]) -> bool:
     """The row is a valid line of `events.jsonl`."""
-    return find_fault(row, EVENT) is None and is_shallow(row)
+    if find_fault(row, EVENT) is not None or not is_shallow(row):
+        return False
+    return find_fault(row, EVENTS.get(row["kind"], {})) is None
 
 
 def read_info(folder: Path) -> dict[str, Any]:
