@@ -122,7 +122,7 @@ class InspectedEpisode:
     def likelihoods(self) -> Array:
         """The probability, or the density, of each action; infinite where the file says so."""
         with np.errstate(over="ignore"):
-            return np.exp(self.column("log_prob").astype(np.float64))  # type: ignore[no-any-return]
+            return np.exp(self.column("log_prob").astype(np.float64))
 
     def column(self, name: str) -> Array:
         """One field of every step [T, …]."""
@@ -252,7 +252,8 @@ class InspectedEpisode:
         discounted sum of rewards up to the end, with the value of the last state where a time limit cut it;
         `advantage_value` and `advantage_mean` compare that sum with the value and with its mean.
         """
-        rollout, more, credit = self._credit(self.settings.with_changes(gamma, gae_lambda, reward_scale))
+        with np.errstate(all="ignore"):  # a file may hold any numbers
+            rollout, more, credit = self._credit(self.settings.with_changes(gamma, gae_lambda, reward_scale))
         columns = {"reward": rollout.rewards, "advantage": credit.advantages, "return": credit.targets[TASK]}
         return {name: array[:, 0] for name, array in (columns | more).items()}
 
