@@ -75,7 +75,7 @@ def load_episode(path: Path) -> RecordedEpisode:
 
 
 def read_actors(path: Path) -> Actors:
-    """Who acted in an episode, without what was seen."""
+    """The actors of an episode, without what was seen."""
     arrays = read_arrays(path, _DAMAGED, _ACTORS.__contains__, most=_MOST_COLUMNS, check=_check)
     return Actors(arrays["actions"], arrays.get("who"), arrays.get("proposed"))
 

@@ -7,7 +7,7 @@ LARGEST_STATE = 64 << 20
 
 
 def inflate(packed: bytes, most: int) -> bytes:
-    """What was packed with zlib; a `zlib.error` where that is damaged, or more than `most` bytes."""
+    """The bytes that were packed with zlib; a `zlib.error` where they are damaged, or more than `most`."""
     unpacking = zlib.decompressobj()
     data = unpacking.decompress(packed, most + 1)
     if len(data) > most or not unpacking.eof:

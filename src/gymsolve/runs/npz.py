@@ -35,7 +35,7 @@ _RATIO = 500
 
 @dataclass(frozen=True)
 class Declared:
-    """What the header of an array says about it."""
+    """The claims of an array's header."""
 
     shape: tuple[int, ...]
     kind: str
@@ -81,11 +81,11 @@ def _damage_named(path: Path, damage: str) -> Iterator[None]:
 
 
 def _entries(packed: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    found = packed.infolist()
-    names = [entry.filename.removesuffix(".npy") for entry in found]
-    if len(found) > _MOST_ARRAYS or len({*names}) < len(names):
+    listed = packed.infolist()
+    names = [entry.filename.removesuffix(".npy") for entry in listed]
+    if len(listed) > _MOST_ARRAYS or len({*names}) < len(names):
         raise ValueError("too many arrays, or two of one name")
-    return dict(zip(names, found, strict=True))
+    return dict(zip(names, listed, strict=True))
 
 
 def _declared(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Declared:

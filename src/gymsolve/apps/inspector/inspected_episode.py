@@ -252,11 +252,11 @@ class InspectedEpisode:
         discounted sum of rewards up to the end, with the value of the last state where a time limit cut it;
         `advantage_value` and `advantage_mean` compare that sum with the value and with its mean.
         """
-        with np.errstate(all="ignore"):  # a file may hold any numbers
-            rollout, more, credit = self._credit(self.settings.with_changes(gamma, gae_lambda, reward_scale))
+        rollout, more, credit = self._credit(self.settings.with_changes(gamma, gae_lambda, reward_scale))
         columns = {"reward": rollout.rewards, "advantage": credit.advantages, "return": credit.targets[TASK]}
         return {name: array[:, 0] for name, array in (columns | more).items()}
 
+    @np.errstate(all="ignore")  # a file may hold any numbers
     def _credit(self, settings: CreditSettings) -> tuple[Rollout, dict[str, Array], Credit]:
         """The episode as a rollout, columns that follow from its rewards and values, and its credit."""
         rollout, gamma, empty = self.rollout(settings), settings.gamma, np.zeros((0, 1), np.float32)

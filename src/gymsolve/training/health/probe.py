@@ -86,26 +86,26 @@ class Probe(Part):
         """Take over what was saved; nothing where it does not fit these spaces."""
         obs = {key: arrays[f"obs/{key}"] for key in self.spec.obs if f"obs/{key}" in arrays}
         further = {name: arrays.get(name) for name in ("masks", "steps", "told")}
-        if self._fits(obs, **further):
+        if self._fits(obs, further):
             self.obs, self.masks = obs, further["masks"]
             self.steps, self.told = further["steps"], further["told"]
         return []
 
-    def _fits(self, obs: Obs, masks: Array | None, steps: Array | None, told: Array | None) -> bool:
-        """What was saved are rows of these spaces: a checkpoint may come from anybody."""
-        spec = self.spec
+    def _fits(self, obs: Obs, further: dict[str, Array | None]) -> bool:
+        """True if the arrays are rows of these spaces: a checkpoint may come from anybody."""
+        spec, (masks, steps, memory) = self.spec, further.values()
         if len(obs) < len(spec.obs) or spec.masked != (masks is not None):
             return False
-        given = [array for array in (*obs.values(), masks, steps, told) if array is not None]
+        given = [array for array in (*obs.values(), *further.values()) if array is not None]
         if not all(array.ndim and len(array) == len(given[0]) for array in given):
             return False
         if not all(_is_of(obs[key], entry) for key, entry in spec.obs.items()):
             return False
         if masks is not None and masks.shape[1:] != (spec.action.mask_size,):
             return False
-        if steps is None or told is None:
-            return steps is told
-        within = steps.ndim == 1 and told.ndim == 2 and bool(((steps >= 0) & (steps < _LONGEST)).all())
+        if steps is None or memory is None:
+            return steps is memory
+        within = steps.ndim == 1 and memory.ndim == 2 and bool(((steps >= 0) & (steps < _LONGEST)).all())
         return within and not steps[:1].any()  # a row has the one before it in its episode
 
 
