@@ -116,7 +116,7 @@ def _load(text: str) -> Any:
     return YAML(typ="safe", pure=True).load(text)
 
 
-def _require_end(root: Any, kind: type) -> None:
+def _require_end(root: Any, kind: Any) -> None:
     """Refuse mappings that merge (`<<: *name`) themselves, or stand for millions of values.
 
     Values alone do not show it: what comes of a merge is an ordinary mapping.
@@ -137,7 +137,7 @@ def _require_end(root: Any, kind: type) -> None:
         raise ValueError("it stands for more values than a recipe has")
 
 
-def _parts(node: Any, kind: type) -> list[Any]:
+def _parts(node: Any, kind: Any) -> list[Any]:
     """Keys and values of a mapping in ruamel's tree, or the items of a list; `kind` is the class of both."""
     if not isinstance(node, kind):
         return []
