@@ -343,6 +343,39 @@ async def test_over_standard_input_for_new_and_old_clients(runs, mode):
         assert news["status"] == "finished"
 
 
+def test_lines_that_are_no_text_or_no_message_are_answered(runs):
+    """The SDK drops them, and a client would wait for ever."""
+    start = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    call = '{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"rl_run","arguments":{"run":%s}}}'
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": start}),
+        '{"jsonrpc":"2.0","method":"notifications/initialized"}',
+        call % (2, r'"\ud800"'),
+        call % (3, r'"a\u0000b"'),
+        '{"jsonrpc":"2.0","id":4}',
+        "[[[",
+        call % (5, '"@last"'),
+    ]
+    command, pipe = server_command(runs), subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        server.stdin.write("\n".join(lines) + "\n")
+        server.stdin.flush()
+        given = [json.loads(server.stdout.readline()) for _ in range(6)]
+        server.stdin.close()
+        assert "Traceback" not in server.stderr.read()
+        assert server.wait(60) == 0
+    answers = {answer.get("id"): answer for answer in given}
+    said = {number: answers[number]["result"]["content"][0]["text"] for number in (2, 3, 5)}
+    assert "is called '\N{REPLACEMENT CHARACTER}'" in said[2]
+    assert said[3] == "run: 'a\\x00b' holds the character '\\x00', which no name or path has. Leave it out."
+    assert json.loads(said[5])["status"] == "finished"
+    assert answers[4]["error"]["message"] == "this is no message of JSON-RPC."
+    assert answers[None]["error"]["message"] == "this line is not JSON."
+
+
 async def test_over_http_with_a_token_and_this_machine_only(runs):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -185,14 +185,27 @@ def piped(place: Path, command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+GONE = "mkdir gone && cd gone && rmdir ../gone"
+GONE_SAID = "the working directory has been deleted. Change to another one with: cd"
+FULL = "error: the output cannot be written: no space left on device."
 STREAMS = [
-    # Which sentence it is depends on whether the interpreter writes at once or at the end.
-    ("gymsolve recipes > /dev/full", 1, "error: the "),
-    ("gymsolve recipes --json > /dev/full", 1, "error: the "),
+    ("gymsolve recipes > /dev/full", 1, FULL),
+    ("PYTHONUNBUFFERED=1 gymsolve recipes > /dev/full", 1, FULL),
+    ("gymsolve recipes --json > /dev/full", 1, FULL),
+    ("gymsolve train Bandit-v0 --steps 64 -q > /dev/full", 1, f"{FULL} The run is complete; it is told by: "),
+    ("gymsolve train Bandit-v0 --steps 64 -q --json > /dev/full", 1, f"{FULL} The run is complete"),
     ("gymsolve recipes >&-", 0, ""),
+    ("gymsolve mcp <&-", 0, ""),
+    ("gymsolve play FrozenLake-v1 --mode random --episodes 1 --no-browser <&- >&-", 0, ""),
     ("gymsolve runs show nothing 2>&-", 2, ""),
     ("PYTHONIOENCODING=ascii gymsolve runs show ä", 2, "error: "),
-    ("mkdir gone && cd gone && rmdir ../gone && gymsolve runs", 0, ""),
+    (f"{GONE} && gymsolve runs", 1, f"error: {GONE_SAID}"),
+    (f"{GONE} && gymsolve runs show x", 1, f"error: {GONE_SAID}"),
+    (f"{GONE} && gymsolve train Bandit-v0", 1, f"error: {GONE_SAID}"),
+    (f"{GONE} && gymsolve log add x", 1, f"error: {GONE_SAID}"),
+    (f"{GONE} && gymsolve doctor", 1, f"error: {GONE_SAID}"),
+    (f"{GONE} && gymsolve recipes", 0, ""),
+    (f"{GONE} && GYMSOLVE_RUNS=/tmp gymsolve runs no-such-run", 0, ""),
     ("gymsolve runs show $'\\xff\\xfe'", 2, "error: "),
 ]
 
@@ -204,7 +217,39 @@ def test_streams_that_are_closed_full_or_narrow(place, command, code, said):
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
     assert said in done.stderr
-    assert code is None or done.returncode == code
+    assert len(done.stderr.splitlines()) == (code != 0 and bool(said))
+    assert done.returncode == code
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+@pytest.mark.parametrize("words", ["train Bandit-v0 -q", "check Bandit-v0 --json"])
+def test_a_limit_on_memory_that_leaves_no_room_is_named(place, words):
+    """OpenBLAS ends a process that has too little for its buffers, with a line of its own."""
+    done = piped(place, f"ulimit -v 150000 && gymsolve {words}")
+
+    said = done.stdout if "--json" in words else done.stderr
+    assert "there is not enough memory to import numpy: this process may use 146 MiB." in said
+    assert "ulimit -v unlimited" in said
+    assert "OpenBLAS" not in done.stderr
+    assert done.returncode == 1
+    assert list(place.iterdir()) == []
+
+
+def test_reading_runs_needs_less_memory(place):
+    done = piped(place, "ulimit -v 150000 && gymsolve runs --json")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ImportError("libtorch_cpu.so: failed to map segment from shared object"), "to import a library"),
+        (ImportError("numpy", name="x"), "nobody foresaw"),
+        (RuntimeError("can't start new thread"), "the system refuses another thread."),
+    ],
+)
+def test_libraries_that_find_no_memory(error, said, crashes):
+    assert said in str(explain(error, []))
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,15 @@ def test_a_signal_during_the_imports_ends_a_command_with_a_word(module, number, 
     assert answer.err == ""
 
 
+@pytest.mark.parametrize(
+    ("module", "number"), [("gymsolve.cli.entry", 2), ("gymsolve.view.runs", 2), ("typer", 15)]
+)
+def test_a_person_reads_what_has_ended_a_command(module, number, shell):
+    answer = shell(code=AT.format(module=module, number=number, words=["runs"]))
+    said = {2: "stopped by Ctrl-C.\n", 15: "terminated.\n"}[number]
+    assert (answer.code, answer.out, answer.err) == (128 + number, "", said)
+
+
 def test_a_signal_after_the_answer_changes_nothing(shell):
     answer = shell(code=AT.format(module="the end", number=2, words=["recipes", "--json"]))
     assert (answer.code, answer.err) == (0, "")
@@ -120,7 +129,7 @@ def test_ctrl_c_within_a_callback_of_native_code_ends_an_evaluation(env_id, name
     words = ["eval", walkers[env_id], "--stochastic", "--json"]
     answer = shell(code=WITHIN.format(name=name, first=first, then=COMMAND.format(words=words)))
     assert answer.code == 130, answer
-    assert answer.json["error"]["message"] == "interrupted"
+    assert answer.json["error"]["message"] == "stopped by Ctrl-C"
     assert "Exception" not in answer.err
 
 

@@ -118,6 +118,7 @@ def test_any_archive_gives_a_run_or_a_sentence(packed: bytes, tmp_path: Path) ->
         ("many", "more than any run"),
         ("locked", "encrypted"),
         ("lie", "zip file"),
+        ("nested", "lies deeper than any file of a run"),
     ],
 )
 def test_limits(kind: str, said: str, packed: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +129,8 @@ def test_limits(kind: str, said: str, packed: bytes, tmp_path: Path, monkeypatch
         files["log.txt"] = b"\0" * (20 << 20)
     elif kind == "many":
         files |= {f"videos/{number}": b"" for number in range(1001)}
+    elif kind == "nested":
+        files["d/" * 2000 + "x"] = b""
     raw = bytearray(zipped(files))
     if kind == "locked":
         for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):

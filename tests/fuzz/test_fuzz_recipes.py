@@ -28,7 +28,11 @@ variants:
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
 )
+MERGES = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 12)
+)
 TEXTS_OF_FILES = [
+    MERGES,
     *(
         "",
         "\n",
@@ -50,6 +54,11 @@ TEXTS_OF_FILES = [
         "env: &e {id: x, kwargs: *e}\nvariants: {ppo: {}}",
         "&a [*a]",
         "&a {? *a : b}",
+        "a: &a\n  <<: *a\n  b: 1\n",
+        "env: &e {id: CartPole-v1, <<: *e}\nvariants: {ppo: {}}\n",
+        "env: &e\n  id: CartPole-v1\n  kwargs: {<<: *e}\nvariants: {ppo: {}}\n",
+        "a: &a\n  <<: &b\n    <<: *a\n",
+        "a: &a {b: &b {<<: *a}}\n",
         LAUGHS,
     ),
     LAUGHS + "env: {id: CartPole-v1, kwargs: {x: *a9}}\nvariants: {ppo: {}}\n",

@@ -14,9 +14,11 @@ import signal
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from doors import Tools, ask_tools, open_pages
 from run_mutators import copy_runs, damage_file, damage_sealed, rounds
 
 import gymsolve
@@ -28,8 +30,11 @@ from gymsolve.runs.logbook import append_entry, make_entry
 from gymsolve.settings.config import EnvConfig
 
 FIRST = int(os.environ.get("GYMSOLVE_FUZZ_FIRST", 0))
+COMMANDS_EACH = int(os.environ.get("GYMSOLVE_FUZZ_COMMANDS", 2))
+"""Commands that are tried on a damaged folder, besides the list of runs."""
 HANGS = 120
 """Seconds after which a command counts as hanging."""
+EPISODE = "inspected"
 COMMANDS = {
     "list": ("runs",),
     "list as JSON": ("runs", "--json"),
@@ -48,10 +53,27 @@ COMMANDS = {
     "fork": ("fork", "RUN", "--steps", "320", "--quiet"),
     "master": ("eval", "RUN@stage-short", "--episodes", "1"),
     "review": ("review", "RUN"),
+    "inspect": ("inspect", "RUN", "--json", "--steps", "3"),
+    "inspect a checkpoint": (
+        "inspect",
+        "RUN",
+        "--checkpoint",
+        "128",
+        "--json",
+        "--steps",
+        "3",
+        "--no-camera",
+    ),
+    "record": ("record", "RUN", "--episodes", "1", "--max-seconds", "0.1", "--data", "--json"),
+    "play": ("play", "RUN@best", "--mode", "random", "--episodes", "1", "--no-browser"),
+    "push": ("push", "no-such-run"),
     "demos": ("demos", "--json"),
     "one demo": ("demos", "show", "played"),
     "export": ("demos", "export", "--out", "datasets", "--json"),
+    "pages": ("pages", "RUN"),
+    "tools": ("tools", "RUN"),
     "logbook": ("log", "--json"),
+    "logbook of a run": ("log", "--run", "RUN"),
     "write": ("log", "add", "a note"),
     "groups": ("runs", "compare", "GROUP"),
     "train": ("train", "Bandit-v0", "--steps", "64", "--set", "eval.episodes=1", "--quiet"),
@@ -84,6 +106,27 @@ KINDS = {
 """What runs may be made of: each has files and states of its own."""
 
 
+EVENTS: dict[str, dict[str, Any]] = {
+    "promoted": {"stage": "short", "next": "long", "judged": "short", "by": "bound", "episodes": 9}
+    | {"achieved": 14.0, "bound": 13.0, "bar": 12.0, "text": "promoted"},
+    "demoted": {"stage": "long", "next": "short", "judged": "short", "by": "bound", "episodes": 9},
+    "fix": {"alert": "entropy_collapse", "verdict": "helped", "certainty": "sure", "seeds_needed": 4}
+    | {"changes": [{"path": "algo.ent_coef", "new": 0.02}], "children": ["a", "b"], "chance": 0.1}
+    | {"returns": {"original": [1.0, 2.0], "changed": [3.0, None]}},
+    "video": {"file": "videos/best.mp4", "checkpoint": "256", "return": 9.0, "complete": False}
+    | {"cut_by": "its length limit", "recording_seconds": 1.0},
+    "spent": {"seconds": {"start": 1.0, "video": 0.5}},
+    "config_changed": {"previous": {"algo": {"gamma": 0.9}}},
+    "resumed": {"changes": {"steps": 300}},
+    "stopping": {"reason": "stop file", "text": "stopping"},
+    "tracker_failed": {"tracker": "csv", "text": "no"},
+    "env_fault": {"text": "a process died"},
+    "alert": {"id": "entropy_collapse", "severity": "warn", "metric": "train/entropy", "value": 0.1}
+    | {"threshold": 0.2, "step": 64, "onset": 32, "count": 2, "share": 0.5, "cause": "c", "effect": "e"},
+}
+"""Events that such short trainings have not, with the fields that real ones have."""
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small runs of every kind with all that a run may hold, and what lies beside them."""
@@ -96,9 +139,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (run.path / name).write_text(json.dumps(facts | {"seconds": 1.5, "episodes": [{"return": 9.0}]}))
         (run.path / "videos" / "best.mp4").write_bytes(b"no film")
         played_episode(run.path / "episodes" / "played-here.npz", run.id)
+        for kind, facts in EVENTS.items():
+            run.append_event(kind, env_steps=100, **facts)
         run.append_event("error", text="boom", bad={"what": "reward", "number": "nan", "element": [1]})
         if not more:
-            gymsolve.inspect(run, steps=20)
+            episode = gymsolve.inspect(run, steps=20).stored.path
+            episode.rename(episode.with_name(EPISODE))
             shutil.copytree(run.path, folder / f"{run.id[:-1]}z")
     info = run.info() | {"status": "crashed", "reason": "DivergenceError: boom"}
     (run.path / "run.json").write_text(json.dumps(info))
@@ -134,15 +180,38 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def ask_pages(run: str) -> list[str]:
+    """Every address of the server that reads."""
+    with open_pages(Path("runs")) as pages:
+        return pages.all_of(run, EPISODE)
+
+
+def ask_agents(run: str) -> list[str]:
+    """Every tool for agents that reads."""
+    return ask_tools(Path("runs"), [*Tools(random.Random(0), run).reading()])
+
+
+OTHER_DOORS = {"pages": ask_pages, "tools": ask_agents}
+
+
 def say(*words: str) -> str | None:
-    """Run a command in this process; what is wrong with how it ended, or None."""
+    """Run a command in this process, or ask another door; what is wrong with how it ended, or None."""
+    if words[0] in OTHER_DOORS:
+        found = OTHER_DOORS[words[0]](words[1])
+        return "\n".join(found) or None
     out, err = io.StringIO(), io.StringIO()
     signal.alarm(HANGS)
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            Path(os.devnull).open() as nothing,
+            pytest.MonkeyPatch.context() as patch,
+        ):
+            patch.setattr("sys.stdin", nothing)
             code = main(words)
     except BaseException:  # noqa: BLE001 - whatever comes out is a finding
-        return f"{' '.join(words)}: {traceback.format_exc()}"
+        return f"{' '.join(words)}: {traceback.format_exc(limit=-8)}"
     finally:
         signal.alarm(0)
     said = out.getvalue() + err.getvalue()
@@ -161,7 +230,7 @@ def try_all(cases: int, prepare: Callable[[random.Random, str], str], made: Path
         chance = random.Random(number)
         run, other = chance.sample(runs, 2)
         how = prepare(chance, run)
-        for name in ("list", *chance.sample(list(COMMANDS), 2)):
+        for name in ("list", *chance.sample(list(COMMANDS), COMMANDS_EACH)):
             group = next((made / "groups").glob("*.json")).stem
             known = {"RUN": run, "OTHER": other, "GROUP": f"group:{group}"}
             words = [re.sub("|".join(known), lambda at, to=known: to[at[0]], one) for one in COMMANDS[name]]
@@ -178,10 +247,16 @@ def test_any_file_of_a_run_may_be_damaged(made: Path, place: Path) -> None:
         files += [place / "runs" / name for name in beside]
         files += (place / "runs" / "groups").glob("*.json")
         first = chance.choice([path for path in files if path.suffix in (".json", ".jsonl")])
-        path = chance.choice((first, first, chance.choice(files)))
-        return f"{path.relative_to(place)}: {damage_file(path, chance)}"
+        how = []
+        for _ in range(chance.choice((1, 1, 2, 4))):
+            path = chance.choice((first, chance.choice(files)))
+            files.remove(path)
+            how.append(f"{path.relative_to(place)}: {damage_file(path, chance)}")
+            first = chance.choice(files)
+        return ", ".join(how)
 
-    assert try_all(rounds(40), prepare, made) == []
+    found = try_all(rounds(40), prepare, made)
+    assert not found, "\n\n".join(found[:20])
 
 
 def test_checkpoints_may_be_sealed_and_absurd(made: Path, place: Path) -> None:
@@ -193,4 +268,5 @@ def test_checkpoints_may_be_sealed_and_absurd(made: Path, place: Path) -> None:
             f"{one.name}: {damage_sealed(one, random.Random(chance.random()))}" for one in chosen
         )
 
-    assert try_all(rounds(40), prepare, made) == []
+    found = try_all(rounds(40), prepare, made)
+    assert not found, "\n\n".join(found[:20])

@@ -374,7 +374,7 @@ def test_a_second_signal_wakes_an_environment_that_sleeps(tmp_path):
     assert (tmp_path / "unwound").exists()  # it was not given up
 
 
-@pytest.mark.parametrize(("number", "told"), [(2, "interrupted"), (15, "terminated"), (1, "hangup")])
+@pytest.mark.parametrize(("number", "told"), [(2, "stopped by Ctrl-C"), (15, "terminated"), (1, "hangup")])
 def test_a_signal_before_the_training_is_told_to_programs(number, told, tmp_path):
     process = start_sleeping(tmp_path, at=0)
     os.killpg(process.pid, number)

@@ -187,7 +187,8 @@ def test_what_fails_inside_is_told_to_page_and_terminal(
 
 def test_arrays_of_a_sound_episode_are_read(tmp_path: Path) -> None:
     place, held = tmp_path / "e.npz", io.BytesIO()
-    arrays = {name: np.zeros(2) for name in ("actions", "rewards", "returns", "values", "obs/obs")}
+    arrays = {name: np.zeros(2) for name in ("actions", "rewards", "returns")}
+    arrays |= {name: np.zeros(3) for name in ("values", "obs/obs")}  # a row for the state at the end
     np.savez_compressed(held, facts=np.array(json.dumps({"end": "cut"})), **arrays)  # type: ignore[arg-type]
     place.write_bytes(held.getvalue())
     assert load_episode(place).facts == {"end": "cut"}

@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from gymsolve.cli.memory_limit import is_about_memory, too_little
 from gymsolve.errors import GymsolveError, UnforeseenError
 from gymsolve.runs.files import is_known_fault, os_sentence
 
@@ -46,8 +47,9 @@ def explain(error: Exception, arguments: Sequence[str]) -> GymsolveError:
     hint = "`--debug` shows the traceback."
     try:
         crash = write_crash_file(error, arguments)
-    except OSError as second:
-        hint = f"A crash file could not be written ({second.strerror or second}); {hint}"
+    except (OSError, MemoryError) as second:
+        reason = str(second) if isinstance(second, MemoryError) else second.strerror or second
+        hint = f"A crash file could not be written ({reason}); {hint}"
     else:
         hint = f"Please report it and attach {crash} (it holds no environment variables); {hint}"
     return UnforeseenError(_describe(error), hint=hint)
@@ -59,7 +61,9 @@ def names_a_place(error: Exception) -> bool:
 
 
 def _fault_of_the_machine(error: Exception) -> GymsolveError | None:
-    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+    if isinstance(error, ImportError) and is_about_memory(error):
+        return too_little("to import a library")
+    if is_about_memory(error):
         return GymsolveError(
             f"there is not enough memory{_in_brackets(error)}.",
             hint="Fewer copies (env.num_envs), shorter rollouts (algo.num_steps) or a smaller network "
@@ -69,6 +73,11 @@ def _fault_of_the_machine(error: Exception) -> GymsolveError | None:
         return GymsolveError(
             "the GPU has not enough memory.",
             hint="Use --set device=cpu, more minibatches (algo.num_minibatches) or a smaller network.",
+        )
+    if "can't start new thread" in str(error):
+        return GymsolveError(
+            "the system refuses another thread.",
+            hint="End other programs, or raise the limits of this shell: ulimit -u and ulimit -v",
         )
     if isinstance(error, UnicodeError):
         return GymsolveError(

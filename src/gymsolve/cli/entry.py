@@ -9,12 +9,14 @@ import json
 import os
 import select
 import sys
+import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
 from gymsolve.cli.fast_web import serve_quickly
-from gymsolve.cli.printing.only_json import only_json
+from gymsolve.cli.memory_limit import watch_limit
+from gymsolve.cli.printing.only_json import only_json, unwritten
 from gymsolve.cli.printing.tables import styled
 from gymsolve.cli.signal_guard import SignalGuard
 from gymsolve.errors import GymsolveError
@@ -34,8 +36,7 @@ def answer(given: list[str], ending: SignalGuard, *, called: bool) -> int:
     as_json = "--json" in arguments
     try:
         code = ending.exit_code(_run_and_answer(arguments, ending, as_json=as_json))
-        if (ended := ending.describe_end(code)) is not None:
-            print(ended)
+        ending.tell_end(code)
         sys.stdout.flush()
     except GymsolveError as error:
         announce_error(error)
@@ -43,8 +44,8 @@ def answer(given: list[str], ending: SignalGuard, *, called: bool) -> int:
             raise
         return _report(error, as_json=as_json)
     except Exception as error:  # an unforeseen error becomes a sentence and a file
-        if isinstance(error, OSError) and _drop_broken_streams():
-            return _unwritten(error)
+        if isinstance(error, OSError) and (_drop_broken_streams() or _was_printing(error)):
+            return _answer_unwritten(error)
         from gymsolve.cli.crash_report import explain, names_a_place
 
         if called and not names_a_place(error):
@@ -74,16 +75,24 @@ def _run_and_answer(arguments: list[str], ending: SignalGuard, *, as_json: bool)
             ending.owes = answer.missing
 
 
-def _unwritten(error: OSError) -> int:
+def _was_printing(error: OSError) -> bool:
+    """True for an error of a command that printed: no other module prints, and commands open no files."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = Path(frames[-1].filename) if frames else Path()
+    return error.filename is None and (Path(__file__).parent in last.parents or "typer" in last.parts)
+
+
+def _answer_unwritten(error: OSError) -> int:
     """Report that the answer could not be written; returns the exit code."""
     if isinstance(error, BrokenPipeError):
         return _READER_LEFT  # `head` or a pager has seen enough
-    reason = (error.strerror or str(error)).lower()
-    return _report(GymsolveError(f"the output cannot be written: {reason}."), as_json=False)
+    return _report(unwritten(error), as_json=False)
 
 
 def _prepare() -> None:
     """Open missing streams, let all take any text, and put the user's own modules on the path."""
+    if sys.stdin is None:  # closed by the shell: `<&-`
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - as long as the process lives
     nowhere = None
     if sys.stdout is None or sys.stderr is None:  # closed by the shell: `>&-`
         nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the process lives
@@ -91,6 +100,7 @@ def _prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name need not fit the terminal's encoding
+    watch_limit()
     with suppress(FileNotFoundError):  # the working directory has been deleted
         _find_own_code(Path.cwd())
 

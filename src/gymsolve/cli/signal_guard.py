@@ -1,6 +1,7 @@
 """Ctrl-C, SIGTERM and SIGHUP unwind a command that does not train; `training/stop.py` handles those that do.
 
-Unwinding restores the terminal and ends the processes that were started; with `--json` an answer is printed.
+Unwinding restores the terminal and ends the processes that were started. A person reads what has ended the
+command; with `--json` that is the answer.
 """
 
 import os
@@ -14,11 +15,11 @@ from typing import Any
 
 from gymsolve.interrupts import raise_outside
 
-_WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+_WORDS = {signal.SIGINT: "stopped by Ctrl-C", signal.SIGTERM: "terminated"}
 if sys.platform != "win32":
     _WORDS[signal.SIGHUP] = "hangup"
 _INTERRUPTED = 128 + signal.SIGINT
-_STDOUT = 1
+_STDOUT, _STDERR = 1, 2
 
 
 class SignalGuard:
@@ -34,6 +35,7 @@ class SignalGuard:
         self.owes = owes
         """A program still waits for an answer on standard output."""
         self._alone = self._at_once = alone
+        self._as_json = owes
         self._final_code: int | None = None
 
     def exit_code(self, returned: int = _INTERRUPTED) -> int:
@@ -62,8 +64,7 @@ class SignalGuard:
         try:
             yield
         except KeyboardInterrupt:
-            if (answer := self.describe_end(self.exit_code())) is not None:
-                print(answer, flush=True)
+            self.tell_end(self.exit_code())
         finally:
             if not self._alone:
                 for number, old in before.items():
@@ -76,19 +77,28 @@ class SignalGuard:
         raise_outside(KeyboardInterrupt(), frame)
 
     def _leave(self, exit_code: int) -> None:
-        answer = self.describe_end(exit_code)
-        with suppress(OSError):
-            os.write(_STDOUT, b"" if answer is None else f"{answer}\n".encode())
+        if self._final_code is None:
+            for descriptor, text in self._last_words(exit_code):
+                with suppress(OSError):
+                    os.write(descriptor, f"{text}\n".encode())
         os._exit(exit_code)
 
-    def describe_end(self, exit_code: int) -> str | None:
-        """The JSON answer of a command that a signal ended; None where no program waits for an answer."""
+    def tell_end(self, exit_code: int) -> None:
+        """Print what has ended the command, if it was a signal: as JSON for a program that still waits."""
+        streams = {_STDOUT: sys.stdout, _STDERR: sys.stderr}
+        for descriptor, text in self._last_words(exit_code):
+            print(text, file=streams[descriptor], flush=True)
+
+    def _last_words(self, exit_code: int) -> Iterator[tuple[int, str]]:
+        """A line and the descriptor that it is for; none where no signal ended the command."""
         words = {128 + number: word for number, word in _WORDS.items()}
-        if not self.owes or exit_code not in words:
-            return None
+        if exit_code not in words:
+            return
+        if not self.owes:
+            if self.number is not None and not self._as_json:  # a training has said it itself
+                yield _STDERR, f"{words[exit_code]}."
+            return
         self.owes = False
         # Written by hand: a signal may come in the middle of any import, also that of `json`.
-        return (
-            f'{{"error": {{"message": "{words[exit_code]}", "where": null, "hint": null, '
-            f'"exit_code": {exit_code}}}}}'
-        )
+        answer = f'"message": "{words[exit_code]}", "where": null, "hint": null, "exit_code": {exit_code}'
+        yield _STDOUT, f'{{"error": {{{answer}}}}}'

@@ -5,11 +5,13 @@ frames. Numbers never fall from one stack to the next, so all frames below the f
 stack can go.
 """
 
+import math
 import zlib
 from collections.abc import Callable
 
 import numpy as np
 
+from gymsolve.runs.inflate import inflate
 from gymsolve.spec import Array
 
 _LEVEL = 1
@@ -21,6 +23,7 @@ class FrameStore:
 
     def __init__(self, num_envs: int, shape: tuple[int, ...], dtype: str, stacked: int) -> None:
         self.shape, self.dtype, self.stacked = shape, np.dtype(dtype), stacked
+        self._frame_bytes = math.prod(shape) // stacked * self.dtype.itemsize
         self._frames: list[dict[int, bytes]] = [{} for _ in range(num_envs)]
         self.newest: list[Array | None] = [None] * num_envs
         """The newest stack [k, C·H·W] of each environment; replaced, never changed."""
@@ -62,7 +65,7 @@ class FrameStore:
             for place, number in enumerate(stack):
                 frame = frames.get((env, number))
                 if frame is None:
-                    data = zlib.decompress(self._frames[env][number])
+                    data = inflate(self._frames[env][number], self._frame_bytes)
                     frame = frames[env, number] = np.frombuffer(data, self.dtype)
                 out[row, place] = frame
         return out.reshape(len(envs), *self.shape)

@@ -7,7 +7,9 @@ server. Errors are results that name the fix; no error of a tool ends the server
 import base64
 import json
 import os
+import sys
 import threading
+import traceback
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
@@ -36,6 +38,7 @@ TOOLS: tuple[Tool, ...] = (*reading.TOOLS, *acting.TOOLS)
 _PARTS = ("config", "alerts", "report")
 _MOST_CALLS = 200
 _MOST_ERROR = 1000
+_LONGEST_REPORT = 16 << 20
 _INVALID = -32602
 _TICK = 2.0
 """Seconds between reports of a call that works."""
@@ -118,9 +121,23 @@ async def _call(home: Home, context: Context, name: str, given: dict[str, Any]) 
             error = os_sentence(error)
         if isinstance(error, UnknownRunError) and "gymsolve runs" in (error.hint or "gymsolve runs"):
             error.hint = "rl_runs lists them."
-        sentence = shorten(in_tool_words(str(error)), _MOST_ERROR)
-        return types.CallToolResult(content=[types.TextContent(type="text", text=sentence)], is_error=True)
+        return _refused(in_tool_words(str(error)))
+    except Exception as error:  # noqa: BLE001 - a mistake of ours ends one call, not the server
+        sys.stderr.write("".join(traceback.format_exception(error)))
+        return _refused(
+            f"this failed inside gymsolve ({type(error).__name__}): the server's standard error says where."
+        )
     return _sent(reply)
+
+
+def _refused(sentence: str) -> types.CallToolResult:
+    text = sendable(shorten(sentence, _MOST_ERROR))
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+
+
+def sendable(text: str) -> str:
+    """The text without halves of surrogate pairs, which paths may have and JSON must not."""
+    return text.encode(errors="replace").decode()
 
 
 async def _worked_with_progress(home: Home, context: Context, tool: Tool, arguments: Arguments) -> Reply:
@@ -141,15 +158,15 @@ async def _worked_with_progress(home: Home, context: Context, tool: Tool, argume
             if not heard.is_set():
                 await context.session.report_progress(passed, None, f"{tool.name} has worked for {passed} s")
 
-    outcome: Reply | GymsolveError | OSError
+    outcome: Reply | Exception
     async with anyio.create_task_group() as ticking:
         ticking.start_soon(tick)
         try:
             outcome = await _worked(lambda: tool.call(home, arguments, tell))
-        except (GymsolveError, OSError) as error:  # the group would wrap it
+        except Exception as error:  # noqa: BLE001 - raised below: the group would wrap it
             outcome = error
         ticking.cancel_scope.cancel()
-    if isinstance(outcome, GymsolveError | OSError):
+    if isinstance(outcome, Exception):
         raise outcome
     return outcome
 
@@ -186,11 +203,11 @@ def _sent(reply: Reply) -> types.CallToolResult:
             for picture in reply.pictures
         ]
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=spelled(reply.text)), *pictures]
+            content=[types.TextContent(type="text", text=sendable(spelled(reply.text))), *pictures]
         )
     # Not as structured content, too: some hosts show only one of both, and some pay for both.
-    text = types.TextContent(type="text", text=json.dumps(spelled(reply.to_json()), ensure_ascii=False))
-    return types.CallToolResult(content=[text])
+    text = sendable(json.dumps(spelled(reply.to_json()), ensure_ascii=False))
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 
 
 # ------------------------------------------------------------------------------ prompts, resources
@@ -227,7 +244,7 @@ def _resource(home: Home, uri: str) -> str:
             return page.read_text(encoding="utf-8")
     run, _, part = rest.partition("/")
     if kind != "run" or part not in _PARTS:
-        raise MCPError(_INVALID, f"there is no resource {uri!r}: run://RUN/config, alerts or report")
+        raise MCPError(_INVALID, f"there is no resource {uri!a}: run://RUN/config, alerts or report")
     try:
         return _part(home, run, part)
     except GymsolveError as error:
@@ -243,7 +260,11 @@ def _part(home: Home, ref: str, part: str) -> str:
     if part == "report":
         page = run.path / "report.md"
         written = os.path.lexists(page)
-        return read_file(page).decode(errors="replace") if written else "No report was written yet."
+        return (
+            read_file(page, most=_LONGEST_REPORT).decode(errors="replace")
+            if written
+            else "No report was written yet."
+        )
     findings = DiagnosedRun(run).findings.to_json()
     names = ("run", "env_steps", "roots", "consequences", "lint", "problems")
     return json.dumps({name: findings[name] for name in names}, ensure_ascii=False, indent=1)

@@ -8,9 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 import anyio
+import mcp_types as types
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from gymsolve.mcp.server import make_server
+from gymsolve.runs.files import parse_json
 from gymsolve.service.agent_limits import Home
 
 _ORPHAN_SECONDS = 2.0
@@ -26,8 +30,42 @@ def serve_stdio(home: Home) -> None:
 
 async def _over_stdio(home: Home) -> None:
     server = make_server(home)
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as reading:
+        given, taken = anyio.create_memory_object_stream[Any](0)
+        reading.start_soon(_pass_on, incoming, given, outgoing)
+        await server.run(taken, outgoing, server.create_initialization_options())
+        reading.cancel_scope.cancel()
+
+
+async def _pass_on(incoming: Any, given: Any, outgoing: Any) -> None:
+    """Pass messages on, and answer those that are none: the SDK drops them, and the client would wait."""
+    async with given:
+        async for message in incoming:
+            if isinstance(message, ValidationError):
+                message = read_again(message)
+            if isinstance(message, SessionMessage) and isinstance(message.message, types.JSONRPCError):
+                await outgoing.send(message)
+            elif isinstance(message, SessionMessage):
+                await given.send(message)
+
+
+def read_again(error: ValidationError) -> SessionMessage:
+    """The message in a line that the SDK cannot read; for one that is no message, the answer to it.
+
+    Halves of surrogate pairs, which are no text, become U+FFFD.
+    """
+    given = error.errors()[0]["input"]  # the line, or a part of it that is wrong
+    try:
+        data = parse_json(given.encode(errors="replace")) if isinstance(given, str) else given
+        return SessionMessage(types.jsonrpc_message_adapter.validate_python(data, by_name=False))
+    except ValidationError:
+        known = data.get("id") if isinstance(data, dict) else None
+        code, text, to = types.INVALID_REQUEST, "this is no message of JSON-RPC.", known
+    except ValueError:
+        code, text, to = types.PARSE_ERROR, "this line is not JSON.", None
+    to = to if isinstance(to, int | str) else None
+    fault = types.ErrorData(code=code, message=text)
+    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=to, error=fault))
 
 
 def _end_with_parent(parent: int) -> None:

@@ -105,13 +105,43 @@ _ANCHORS = "Write it without anchors (&) and aliases (*)."
 
 
 def _load(text: str) -> Any:
-    from ruamel.yaml import YAML
+    from ruamel.yaml import YAML, CollectionNode
 
     if len(text) > _LARGEST:
         raise ValueError("it is too long")
     if _depth(text) > _DEEPEST:
         raise ValueError("it is nested too deeply")  # the parser's time grows with the square of this
+    if "<<" in text:
+        _require_end(YAML(typ="safe", pure=True).compose(text), CollectionNode)
     return YAML(typ="safe", pure=True).load(text)
+
+
+def _require_end(root: Any, kind: Any) -> None:
+    """Refuse mappings that merge (`<<: *name`) themselves, or stand for millions of values.
+
+    Values alone do not show it: what comes of a merge is an ordinary mapping.
+    """
+    sizes: dict[int, int] = {}
+    waiting = [(root, False)]
+    while waiting:
+        node, done = waiting.pop()
+        parts = _parts(node, kind)
+        if done:
+            sizes[id(node)] = 1 + sum(sizes[id(part)] for part in parts)
+        elif id(node) not in sizes:
+            sizes[id(node)] = 0  # until its parts are counted
+            waiting += [(node, True), *((part, False) for part in parts)]
+        elif not sizes[id(node)]:
+            raise ValueError(f"the mapping of line {node.start_mark.line + 1} holds itself")
+    if sizes[id(root)] > _MOST_VALUES:
+        raise ValueError("it stands for more values than a recipe has")
+
+
+def _parts(node: Any, kind: Any) -> list[Any]:
+    """Keys and values of a mapping in ruamel's tree, or the items of a list; `kind` is the class of both."""
+    if not isinstance(node, kind):
+        return []
+    return [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
 
 
 def _depth(text: str) -> int:

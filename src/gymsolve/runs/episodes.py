@@ -5,8 +5,6 @@
 """
 
 import io
-import json
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +12,20 @@ from typing import Any
 import numpy as np
 
 from gymsolve.errors import RunDamagedError
-from gymsolve.runs.files import replace_bytes, to_json
+from gymsolve.runs.files import parse_json, replace_bytes, to_json
+from gymsolve.runs.npz import Declarations, read_arrays
+from gymsolve.runs.schema import is_shallow
 from gymsolve.spec import Array
 
 _MOST_BYTES = 4 << 30
+_MOST_COLUMNS = 512 << 20
 _MOST_FACTS = 16 << 20
-"""The most bytes that a file, and its facts, may unpack to: it may come from anybody."""
-_DAMAGE = (OSError, ValueError, KeyError, TypeError, MemoryError, RecursionError, zipfile.BadZipFile)
+_MOST_STEPS = 1 << 22
+"""The most bytes that a file, its columns and its facts may unpack to: it may come from anybody."""
+_DAMAGED = "the file is not a recorded episode."
+_OBS = "obs/"
+_ACTORS = ("actions", "who", "proposed")
+_ARRAYS = (*_ACTORS, "rewards", "returns", "values", "masks")
 
 
 @dataclass(frozen=True)
@@ -51,33 +56,60 @@ class RecordedEpisode:
         replace_bytes(path, held.getvalue())
 
 
+@dataclass(frozen=True)
+class Actors:
+    """The columns of an episode that say who acted; as in `RecordedEpisode`."""
+
+    actions: Array
+    who: Array | None
+    proposed: Array | None
+
+
 def load_episode(path: Path) -> RecordedEpisode:
     """An episode from its file."""
-    try:
-        arrays = _load(path, None, _MOST_BYTES)
-        facts = json.loads(str(arrays.pop("facts")))
-        seen = [name for name in arrays if name.startswith("obs/")]
-        obs = {name.removeprefix("obs/"): arrays.pop(name) for name in seen}
-        masks = arrays.pop("masks", None)
-        return RecordedEpisode(obs=obs, masks=masks, facts=facts, **arrays)
-    except _DAMAGE as error:
-        raise RunDamagedError("the file is not a recorded episode.", where=str(path)) from error
+    arrays = read_arrays(path, _DAMAGED, lambda name: True, most=_MOST_BYTES, check=_check)
+    facts = _facts_in(arrays.pop("facts"), path)
+    seen = [name for name in arrays if name.startswith(_OBS)]
+    obs = {name.removeprefix(_OBS): arrays.pop(name) for name in seen}
+    return RecordedEpisode(obs=obs, masks=arrays.pop("masks", None), facts=facts, **arrays)
 
 
-def read_facts(path: Path) -> Any:
+def read_actors(path: Path) -> Actors:
+    """The actors of an episode, without what was seen."""
+    arrays = read_arrays(path, _DAMAGED, _ACTORS.__contains__, most=_MOST_COLUMNS, check=_check)
+    return Actors(arrays["actions"], arrays.get("who"), arrays.get("proposed"))
+
+
+def read_facts(path: Path) -> dict[str, Any]:
     """The facts in a file, without its arrays."""
+    arrays = read_arrays(path, _DAMAGED, "facts".__eq__, most=_MOST_FACTS, check=_check)
+    return _facts_in(arrays["facts"], path)
+
+
+def _facts_in(text: Array, path: Path) -> dict[str, Any]:
     try:
-        return json.loads(str(_load(path, "facts", _MOST_FACTS)["facts"]))
-    except _DAMAGE as error:
-        raise RunDamagedError("the file is not a recorded episode.", where=str(path)) from error
+        facts = parse_json(str(text).encode(errors="replace"))
+    except ValueError as error:
+        raise RunDamagedError(_DAMAGED, where=str(path)) from error
+    if not isinstance(facts, dict) or not is_shallow(facts):
+        raise RunDamagedError(_DAMAGED, where=str(path))
+    return facts
 
 
-def _load(path: Path, only: str | None, most: int) -> dict[str, Array]:
-    """The arrays of a file, or one of them; a ValueError where they would unpack to more than `most`."""
-    with zipfile.ZipFile(path) as packed:
-        entries = [file for file in packed.infolist() if only in (None, file.filename.removesuffix(".npy"))]
-    size = sum(file.file_size for file in entries)
-    if size > most:
-        raise ValueError(f"it would unpack to {size:,} bytes")
-    with np.load(path, allow_pickle=False) as stored:
-        return {name: stored[name] for name in (stored.files if only is None else (only,))}
+def _check(arrays: Declarations) -> None:
+    """Raise a ValueError unless these are the arrays of one episode, with the rows that they should have."""
+    (steps,) = arrays["rewards"].shape
+    if steps > _MOST_STEPS or arrays["facts"].shape or arrays["facts"].kind != "U":
+        raise ValueError("more steps than any episode has, or no facts")
+    rows = {"values": steps + 1} | {name: steps + 1 for name in arrays if name.startswith(_OBS)}
+    for name, array in arrays.items():
+        if name == "facts":
+            continue
+        if name not in _ARRAYS and not name.startswith(_OBS):
+            raise ValueError(f"{name} is not kept here")
+        if array.shape[:1] != (rows.get(name, steps),) or (array.kind == "U") != (name == "who"):
+            raise ValueError(f"{name} does not fit the other arrays")
+    same = arrays.get("proposed", arrays["actions"]).shape == arrays["actions"].shape
+    flat = all(len(arrays[name].shape) == 1 for name in ("returns", "values", "who") if name in arrays)
+    if not same or not flat or not {"returns", "values"} <= arrays.keys():
+        raise ValueError("arrays of other shapes than an episode has")

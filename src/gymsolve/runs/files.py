@@ -78,9 +78,27 @@ def os_errors(path: Path) -> Iterator[None]:
 
 def explain_os_error(error: OSError, path: Path) -> RunDamagedError:
     """An operating-system error on `path`, as one sentence with a fix."""
+    if error.errno == errno.ENOENT and is_adrift(path):
+        return adrift()
     fallback = (f"{(error.strerror or str(error)).lower()}.", None)
     message, hint = _FAULTS.get(error.errno or 0, fallback)
     return RunDamagedError(message, where=str(path), hint=hint)
+
+
+def is_adrift(path: Path) -> bool:
+    """The path counts from the working directory, and that has been deleted."""
+    if path.is_absolute():
+        return False
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def adrift() -> RunDamagedError:
+    """The error about a working directory that has been deleted."""
+    return RunDamagedError("the working directory has been deleted.", hint="Change to another one with: cd")
 
 
 def is_known_fault(error: OSError) -> bool:
@@ -93,8 +111,8 @@ def os_sentence(error: OSError) -> RunDamagedError:
     if isinstance(error.filename, str | bytes):
         return explain_os_error(error, Path(os.fsdecode(error.filename)))
     explained = explain_os_error(error, Path())
-    advice = None if _ELSEWHERE in (explained.hint or "") else explained.hint  # it need not be about a run
-    return RunDamagedError(explained.message, hint=advice)
+    about_runs = _ELSEWHERE in (explained.hint or "") or explained.hint == _FAULTS[errno.ENOENT][1]
+    return RunDamagedError(explained.message, hint=None if about_runs else explained.hint)
 
 
 # -------------------------------------------------------------------------------------- JSON

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from gymsolve.runs.tensors import Arrays
 
 _LOOKS = 20
+_BEYOND = 1 << 20
+"""Bytes that are read of a file beyond those that were saved, to say how many there are."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ def _master(run: Run, which: str) -> str:
 def load_policy_file(path: Path | str) -> "tuple[Arrays, dict[str, str]]":
     """Arrays and metadata of a policy file on its own, outside of any run."""
     try:
+        if Path(path).exists() and not Path(path).is_file():  # a pipe or a device may have no end
+            raise CheckpointError("this is not a plain file.", where=str(path))
         return unpack(Path(path).read_bytes())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -193,7 +197,7 @@ def _verified(path: Path, meta: dict[str, Any]) -> bytes:
     if not path.exists() and not path.is_symlink():
         raise CheckpointError("the file is missing.", where=str(path))
     try:
-        data = read_file(path)
+        data = read_file(path, most=expected["size"] + _BEYOND)
     except RunDamagedError as error:
         raise CheckpointError(f"the file cannot be read: {error.message}", where=str(path)) from error
     if len(data) != expected["size"]:

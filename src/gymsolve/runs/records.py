@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from gymsolve.runs.files import (
     explain_os_error,
@@ -26,6 +26,8 @@ from gymsolve.runs.files import (
 Record = dict[str, Any]
 Fits = Callable[[Mapping[str, Any]], bool]
 _TAIL = 1 << 16
+_LONGEST = 1 << 24
+"""Bytes of a line; the longest records, with all alerts of a run, have a hundredth of that."""
 
 
 class Records(NamedTuple):
@@ -124,12 +126,14 @@ def last_record(path: Path) -> dict[str, Any] | None:
 
 
 def lines_from(path: Path, start: int) -> Iterator[bytes]:
-    """Complete lines from a byte on, for a reader that remembers how far it has come."""
+    """Complete lines from a byte on, for a reader that remembers how far it has come.
+
+    They end before a line that is longer than any record.
+    """
     with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
         file.seek(start)
-        for line in file:
-            if line.endswith(b"\n"):
-                yield line
+        while (line := file.readline(_LONGEST)).endswith(b"\n"):
+            yield line
 
 
 def sample_records(path: Path, most: int, fits: Fits = _anything) -> list[Record]:
@@ -177,7 +181,17 @@ def split_records(path: Path, discarded: Path, beyond: Callable[[dict[str, Any]]
 def _lines(path: Path) -> Iterator[bytes]:
     if path.is_symlink() or path.exists():
         with os_errors(path), os.fdopen(open_plain(path), "rb") as file:
-            yield from file
+            yield from _bounded_lines(file)
+
+
+def _bounded_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file; of one that is longer than any record, only its end, which is no record."""
+    begun = False
+    while part := file.readline(_LONGEST):
+        whole = part.endswith(b"\n")
+        if whole or len(part) < _LONGEST:
+            yield b"\0" + part[-_TAIL:] if begun else part
+        begun = not whole
 
 
 def parse_record(line: bytes) -> dict[str, Any] | None:

@@ -193,6 +193,24 @@ EVENT: Fields = {
 }
 """A line of `events.jsonl`."""
 
+_MOVE = {
+    **dict.fromkeys(("stage", "next", "judged", "by"), _TEXT.or_none().optional()),
+    **dict.fromkeys(("achieved", "bound", "bar"), _NUMBER.or_none().optional()),
+    "episodes": _COUNT.or_none().optional(),
+}
+_NUMBERS_BY_NAME = Field(_is_table_of_numbers, "numbers by name")
+EVENTS: Mapping[str, Fields] = {
+    "started": {"threshold": _NUMBER.or_none().optional(), "threads": _COUNT.or_none().optional()},
+    "promoted": _MOVE,
+    "demoted": _MOVE,
+    "spent": {"seconds": _NUMBERS_BY_NAME.or_none().optional()},
+    "video": {
+        "file": _TEXT.or_none().optional(),
+        **dict.fromkeys(("return", "recording_seconds"), _NUMBER.or_none().optional()),
+    },
+}
+"""Further fields of such a line, by its kind; readers take other ones as they come."""
+
 _CHANGE = {"path": _TEXT, "advice": _TEXT, "move": Field(_word_of("up", "down", "set"), "up, down or set")}
 
 ALERT: Fields = {

@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args
 
 from gymsolve.errors import RunDamagedError
 from gymsolve.runs import process
-from gymsolve.runs.files import read_json
+from gymsolve.runs.files import adrift, is_adrift, read_json
 from gymsolve.runs.records import last_record, read_records
-from gymsolve.runs.schema import EVENT, INFO, find_fault, is_shallow
+from gymsolve.runs.schema import EVENT, EVENTS, INFO, find_fault, is_shallow
 
 SCHEMA_VERSION = 1
 Status = Literal["running", "finished", "solved", "stopped", "crashed", "damaged"]
@@ -60,7 +60,10 @@ class RunSummary:
 
 def runs_folder(base: Path | str | None = None) -> Path:
     """The folder of the runs: the argument, else $GYMSOLVE_RUNS, else `runs` in the working directory."""
-    return Path(base or os.environ.get("GYMSOLVE_RUNS") or "runs")
+    folder = Path(base or os.environ.get("GYMSOLVE_RUNS") or "runs")
+    if is_adrift(folder):  # no run would be found, which is not the same as that there is none
+        raise adrift()
+    return folder
 
 
 def holds_run(folder: Path) -> bool:
@@ -70,7 +73,9 @@ def holds_run(folder: Path) -> bool:
 
 def is_event(row: Mapping[str, Any]) -> bool:
     """The row is a valid line of `events.jsonl`."""
-    return find_fault(row, EVENT) is None and is_shallow(row)
+    if find_fault(row, EVENT) is not None or not is_shallow(row):
+        return False
+    return find_fault(row, EVENTS.get(row["kind"], {})) is None
 
 
 def read_info(folder: Path) -> dict[str, Any]:
@@ -95,7 +100,7 @@ def read_info(folder: Path) -> dict[str, Any]:
         fault = find_fault(info, INFO)
     if fault is not None:
         raise RunDamagedError(f"the file {fault}.", where=str(path))
-    return info
+    return {"command": [], "versions": {}, **info}
 
 
 def _end_in_events(folder: Path) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def cut_note(facts: dict[str, Any]) -> str:
     """`, cut after 12 s (its length limit)`, to go behind a video's name; empty for a whole one."""
     if facts.get("complete") is not False:
         return ""
-    after = f" after {facts['seconds']:.3g} s" if "seconds" in facts else " before its end"
+    after = f" after {facts['seconds']:.3g} s" if facts.get("seconds") is not None else " before its end"
     by = facts.get("cut_by")
     return f", cut{after} ({by})" if by else f", cut{after}"
 

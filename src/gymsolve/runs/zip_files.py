@@ -24,6 +24,8 @@ _LEFT_OUT = ("wandb", "stop")
 """Files that are not packed: W&B's own copy, and a request to stop."""
 _UNPACKING = ".unpack-"
 _ENTRIES = 100_000
+_DEEPEST = 16
+"""Folders within folders; runs have some four."""
 _BYTES, _RATIO = 1 << 30, 100
 """A larger run must not have more than so many times the bytes of its archive."""
 _KINDS = (0, stat.S_IFREG, stat.S_IFDIR)
@@ -150,6 +152,15 @@ def _check(entries: list[zipfile.ZipInfo], archive: Path) -> None:
         strange = not name or not name.isprintable() or any(sign in name for sign in "\\:")
         outside = inside.is_absolute() or ".." in inside.parts
         if strange or outside or stat.S_IFMT(entry.external_attr >> 16) not in _KINDS:
-            raise RunDamagedError(f"{entry.filename!a} in it would be written elsewhere.", where=str(archive))
+            raise RunDamagedError(f"{_short(name)} in it would be written elsewhere.", where=str(archive))
+        if len(inside.parts) > _DEEPEST:
+            message = f"{_short(name)} in it lies deeper than any file of a run."
+            raise RunDamagedError(message, where=str(archive))
         if entry.flag_bits & 1:
             raise RunDamagedError("it is encrypted.", where=str(archive), hint="Decrypt it first.")
+
+
+def _short(name: str) -> str:
+    """A name in a message, cut where it is long."""
+    text = ascii(name)
+    return text if len(text) <= 80 else f"{text[:77]}..."

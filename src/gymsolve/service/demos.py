@@ -51,17 +51,17 @@ def show(name: str, *, runs_dir: RunsDir = None) -> ToldDemo:
     """The newest episode whose name has this part."""
     import numpy as np
 
-    from gymsolve.runs.episodes import load_episode
+    from gymsolve.runs.episodes import read_actors
 
     demo = find_demos([name], runs_dir)[-1]
     if demo.facts["end"] == "damaged":
         raise RunDamagedError("the file is not an episode of a person.", where=str(demo.path))
-    episode = load_episode(demo.path)
+    episode = read_actors(demo.path)
     who = np.array([], str) if episode.who is None else episode.who
     names, counts = np.unique(who, return_counts=True)
     against = None
-    if episode.proposed is not None:
-        other = (episode.proposed != episode.actions).reshape(len(who), -1).any(axis=1)
+    if episode.proposed is not None and episode.who is not None:
+        other = (episode.proposed != episode.actions).reshape(len(episode.actions), -1).any(axis=1)
         against = int((other & (who == "person")).sum())
     facts = demo.facts
     return ToldDemo(
@@ -70,7 +70,7 @@ def show(name: str, *, runs_dir: RunsDir = None) -> ToldDemo:
         env_id=facts.get("env_id"),
         run=facts.get("run"),
         time=facts.get("time"),
-        length=len(episode.rewards),
+        length=len(episode.actions),
         total_return=float(facts.get("return", 0.0)),
         end=str(facts.get("end")),
         seed=facts.get("seed"),

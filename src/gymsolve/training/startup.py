@@ -121,7 +121,7 @@ def _unused_kernels(trainer: Trainer) -> list[str]:
 
 def other_arithmetic(trainer: Trainer, events: Sequence[dict[str, Any]]) -> list[str]:
     """A note if a resumed run goes on with another engine or other kernels than it had."""
-    started = [event for event in events if event["kind"] == "started"]
+    started = [event for event in events if event["kind"] == "started" and event.get("engine")]
     if not started:
         return []
     before = _arithmetic(started[-1]["engine"], started[-1].get("kernels"))

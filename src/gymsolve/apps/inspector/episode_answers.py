@@ -7,8 +7,6 @@ the inspector.
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.review.review_text import shown_states
 from gymsolve.errors import UsageError
@@ -73,7 +71,7 @@ def episode_rows(episode: InspectedEpisode, first: int, last: int) -> list[dict[
     count = len(episode)
     if first >= count:
         raise UsageError(f"the episode has {count} steps; there is no step {first}.", where="first_step")
-    sure = np.exp(episode.column("log_prob").astype(np.float64))
+    sure = episode.likelihoods
     sureness = "p" if episode.spec.action.nvec else "density"  # of a box
     columns = {sureness: sure, "reward": episode.rewards, "return": episode.column("raw_return")}
     columns |= {"value": episode.values, **dict(list(episode.components.items())[:_MOST_PARTS])}

@@ -118,6 +118,12 @@ class InspectedEpisode:
         """Steps."""
         return max(0, len(self.rows) - 1)
 
+    @property
+    def likelihoods(self) -> Array:
+        """The probability, or the density, of each action; infinite where the file says so."""
+        with np.errstate(over="ignore"):
+            return np.exp(self.column("log_prob").astype(np.float64))
+
     def column(self, name: str) -> Array:
         """One field of every step [T, …]."""
         column: Array = self.rows[name][: len(self)]
@@ -250,6 +256,7 @@ class InspectedEpisode:
         columns = {"reward": rollout.rewards, "advantage": credit.advantages, "return": credit.targets[TASK]}
         return {name: array[:, 0] for name, array in (columns | more).items()}
 
+    @np.errstate(all="ignore")  # a file may hold any numbers
     def _credit(self, settings: CreditSettings) -> tuple[Rollout, dict[str, Array], Credit]:
         """The episode as a rollout, columns that follow from its rewards and values, and its credit."""
         rollout, gamma, empty = self.rollout(settings), settings.gamma, np.zeros((0, 1), np.float32)

@@ -108,7 +108,7 @@ def _rows_to_show(episode: InspectedEpisode, credit: dict[str, Array]) -> list[i
 def _table(episode: InspectedEpisode, credit: dict[str, Array]) -> str:
     rows = _rows_to_show(episode, credit)
     columns: dict[str, Any] = {"action": [label.replace("|", "/") for label in episode.labels]}
-    columns["p"] = np.exp(episode.column("log_prob").astype(np.float64))
+    columns["p"] = episode.likelihoods
     columns |= {"entropy": episode.column("entropy"), "value": episode.values, "reward": episode.rewards}
     columns |= {name: credit[name] for name in ("advantage", "td_error")}
     columns["return"] = episode.column("raw_return")

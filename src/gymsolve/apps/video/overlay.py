@@ -1,5 +1,6 @@
 """The text below a frame: episode, step, action, reward, return, value; one object holds its style."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -110,6 +111,8 @@ def font(size: int) -> ImageFont.FreeTypeFont:
 
 def number(value: float, *, sign: bool = False) -> str:
     """A number with few digits, so that the text does not jump from frame to frame."""
+    if not math.isfinite(value):  # the network may have left the finite numbers
+        return str(value)
     plus = "+" if sign and value else ""
     if value == round(value) and abs(value) < 1e6:
         return f"{value:{plus}.0f}"

@@ -112,9 +112,9 @@ def _tell_interruption(group: Group, error: KeyboardInterrupt, *, json: bool) ->
     code = error.exit_code if isinstance(error, EndAtOnceError) else 130
     hint = f"Go on with: gymsolve resume {group.ref}"
     with suppress(OSError):  # the terminal may be gone, which must not change the exit code
-        say(f"interrupted. {hint}", stream=sys.stderr)
+        say(f"stopped at once. {hint}", stream=sys.stderr)
         if json:
-            message = str(error) or "interrupted"
+            message = str(error) or "stopped by Ctrl-C"
             facts = {"message": message, "where": str(group.path), "hint": hint, "exit_code": code}
             print_json({"error": facts})
     return code

@@ -1,5 +1,6 @@
 """Trains in the foreground: a screen shows the progress, then the result is printed. Heavy to import."""
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from gymsolve.cli.command_start import command_began
 from gymsolve.cli.crash_report import settings_known
 from gymsolve.cli.live.collector import collector_on
 from gymsolve.cli.live.console import PlainScreen, Watcher, choose_screen, ended_at_once, interruption
+from gymsolve.cli.printing.only_json import unwritten
 from gymsolve.cli.printing.output import heading, print_json, print_table, say
 from gymsolve.cli.printing.verdict import print_verdict, verdict_lines
 from gymsolve.doctor.lint import doubts_of
@@ -30,6 +32,8 @@ from gymsolve.training.session import resume_run, start_run
 from gymsolve.training.stop import EXIT_CODES, EndAtOnceError, raising
 
 Changes = dict[str, Any]
+_NOBODY_READS = (errno.EPIPE, errno.EIO)
+"""How the system says that a reader has left, or a terminal is gone."""
 
 
 def train_plan(plan: Plan, request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
@@ -82,14 +86,14 @@ def _watch(
             watcher = Watcher(screen, _begin, json=json)
             outcome = work(observer=watcher, command=["gymsolve", *sys.argv[1:]])
     except KeyboardInterrupt as error:  # the second one, or before training: there was no time for a verdict
-        run, text = None if watcher is None else watcher.run, str(error) or "interrupted"
+        run, text = None if watcher is None else watcher.run, str(error) or "stopped by Ctrl-C"
         code = error.exit_code if isinstance(error, EndAtOnceError) else 130
-        with _perhaps_nobody_reads():
+        with _perhaps_nobody_reads(run):
             say(ended_at_once(text, run), stream=sys.stderr)
             if json:
                 print_json(interruption(text, run, code))
         return code
-    with _perhaps_nobody_reads():
+    with _perhaps_nobody_reads(outcome.run):
         _print_outcome(outcome, runs_dir, profile=profile, json=json)
     return EXIT_CODES.get(outcome.reason, 0)
 
@@ -113,13 +117,16 @@ def _print_outcome(outcome: Outcome, runs_dir: Path | None, *, profile: bool, js
 
 
 @contextmanager
-def _perhaps_nobody_reads() -> Iterator[None]:
-    """Ignore a terminal that is gone: the exit code stays the same."""
+def _perhaps_nobody_reads(run: Run | None) -> Iterator[None]:
+    """Ignore a reader or a terminal that is gone: the exit code stays the same. A full disk is an error."""
     try:
         yield
         sys.stdout.flush()
         sys.stderr.flush()
-    except OSError:
+    except OSError as error:
+        if error.errno not in _NOBODY_READS:
+            hint = None if run is None else f"The run is complete; it is told by: gymsolve runs show {run.id}"
+            raise unwritten(error, hint) from error
         nowhere = os.open(os.devnull, os.O_WRONLY)  # the interpreter will flush once more
         os.dup2(nowhere, sys.stdout.fileno())
         os.dup2(nowhere, sys.stderr.fileno())

@@ -8,10 +8,19 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
+from gymsolve.errors import GymsolveError
+
 _STDOUT, _STDERR = 1, 2
+
+
+def unwritten(error: OSError, hint: str | None = None) -> GymsolveError:
+    """The error about an answer that could not be written: a full disk, or `> /dev/full`."""
+    return GymsolveError(
+        f"the output cannot be written: {(error.strerror or str(error)).lower()}.", hint=hint
+    )
 
 
 class Answer:
@@ -65,12 +74,15 @@ def only_json(asked: bool) -> Iterator[Answer]:
         finally:
             sys.stdout = plain
         return
-    with os.fdopen(os.dup(_STDOUT), "w", encoding=plain.encoding, errors=plain.errors) as answers:
-        os.dup2(_STDERR, _STDOUT)
-        sys.stdout = aside = _Aside(answers)
-        try:
-            yield aside.answer
-        finally:
-            plain.flush()
-            sys.stdout = plain
-            os.dup2(answers.fileno(), _STDOUT)
+    answers = os.fdopen(os.dup(_STDOUT), "w", encoding=plain.encoding, errors=plain.errors)
+    os.dup2(_STDERR, _STDOUT)
+    sys.stdout = aside = _Aside(answers)
+    try:
+        yield aside.answer
+        answers.flush()
+    finally:
+        plain.flush()
+        sys.stdout = plain
+        os.dup2(answers.fileno(), _STDOUT)
+        with suppress(OSError):  # of what could not be written the flush has told already
+            answers.close()

@@ -168,7 +168,7 @@ def _fragments(data: bytes) -> list[bytes]:
     """The records of a log; a last one that was cut off is left out."""
     if not _BEGINNING.startswith(data[: len(_BEGINNING)]):  # it may be cut off even there
         raise ValueError("another beginning")
-    records, place, parts = [], _HEAD, b""
+    records, place, parts = [], _HEAD, list[bytes]()
     while place + _HEAD <= len(data):
         if _BLOCK - place % _BLOCK < _HEAD:  # too little room for a header: the rest of the block is padding
             place += _BLOCK - place % _BLOCK
@@ -177,9 +177,10 @@ def _fragments(data: bytes) -> list[bytes]:
         end = place + _HEAD + length
         if end > len(data):
             break
-        parts = (b"" if kind in _FIRST_FRAGMENTS else parts) + data[place + _HEAD : end]
+        parts = [] if kind in _FIRST_FRAGMENTS else parts
+        parts.append(data[place + _HEAD : end])
         place = end
         if kind in _LAST_FRAGMENTS:
-            records.append(parts)
-            parts = b""
+            records.append(b"".join(parts))
+            parts = []
     return records

@@ -27,6 +27,7 @@ from gymsolve.envs.arguments import Argument, check_arguments, is_whole
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_code
 from gymsolve.envs.headless import draw_without_screen, has_egl
 from gymsolve.errors import EnvFaultError
+from gymsolve.runs.inflate import LARGEST_STATE, inflate
 from gymsolve.spec import Array
 
 _EXTRA = Extra("mujoco", "mujoco", "mujoco")
@@ -117,7 +118,7 @@ def _load(env: AnyEnv, saved: dict[str, Any]) -> None:
         raise EnvFaultError("the snapshot is of another model.")
     here = _arrays(robot.data)
     physics = _physics(mujoco, robot)
-    data = zlib.decompress(base64.b64decode(saved["data"]))
+    data = inflate(base64.b64decode(saved["data"]), LARGEST_STATE)
     place = 0
     for target in (physics, *(here[name] for name in saved["names"])):
         part = np.frombuffer(data, target.dtype, target.size, place)

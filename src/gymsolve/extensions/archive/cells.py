@@ -17,6 +17,7 @@ from gymsolve.envs.contract import Snapshot
 from gymsolve.extensions.archive.count_sampler import CountSampler
 from gymsolve.extensions.archive.trajectories import Trajectories, pack_texts, unpack_texts
 from gymsolve.parts import join_arrays
+from gymsolve.runs.inflate import LARGEST_STATE, inflate
 from gymsolve.spec import Array
 
 
@@ -48,7 +49,7 @@ class Place:
 
     def unpack(self) -> Snapshot:
         """The snapshot to jump to."""
-        snapshot: Snapshot = json.loads(zlib.decompress(self.snapshot))
+        snapshot: Snapshot = json.loads(inflate(self.snapshot, LARGEST_STATE))
         return snapshot
 
 

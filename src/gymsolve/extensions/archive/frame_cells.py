@@ -13,6 +13,7 @@ import numpy as np
 
 from gymsolve.extensions.archive.cell_keys import ArchiveCells, TaskSteps
 from gymsolve.extensions.exploration.cells import mix, words
+from gymsolve.runs.inflate import inflate
 from gymsolve.settings.exploration import ArchiveConfig
 from gymsolve.spec import Array, Obs, ObsSpec
 
@@ -94,7 +95,8 @@ class FrameCells(ArchiveCells):
 
     def unpack(self, pictures: list[bytes]) -> Array:
         """Frames [B, H, W]."""
-        whole = b"".join(map(zlib.decompress, pictures))
+        size = math.prod(self._size)
+        whole = b"".join(inflate(picture, size) for picture in pictures)
         return np.frombuffer(whole, np.uint8).reshape(len(pictures), *self._size)
 
     def again(self, pictures: list[bytes]) -> Array:

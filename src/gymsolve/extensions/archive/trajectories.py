@@ -6,6 +6,7 @@ references is freed, and so are rows that only it referred to. The time of all o
 the number of rows.
 """
 
+import math
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from gymsolve.experience.agent import Prefix, Rows
 from gymsolve.parts import Part, arrays_below
+from gymsolve.runs.inflate import inflate
 from gymsolve.spec import Array, EnvSpec, Obs, ObsSpec
 
 NOWHERE = -1
@@ -29,7 +31,8 @@ class _Packed:
 
     def __getitem__(self, some: slice, /) -> Array:
         texts, entry = self._texts[some], self._entry
-        whole = b"".join(map(zlib.decompress, texts))
+        size = math.prod(entry.shape) * np.dtype(entry.dtype).itemsize
+        whole = b"".join(inflate(text, size) for text in texts)
         return np.frombuffer(whole, entry.dtype).reshape(len(texts), *entry.shape).copy()
 
 

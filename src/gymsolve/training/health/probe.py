@@ -18,7 +18,7 @@ from gymsolve.experience.rollout import Rollout
 from gymsolve.experience.sequences import cut_sequences
 from gymsolve.experience.statistics import sample_rows
 from gymsolve.parts import Part
-from gymsolve.spec import Array, EnvSpec, Obs
+from gymsolve.spec import Array, EnvSpec, Obs, ObsSpec
 
 DORMANT = 0.025
 """A unit is dormant below this share of its layer's mean activation (Sokar et al. 2023)."""
@@ -84,13 +84,39 @@ class Probe(Part):
 
     def load(self, arrays: dict[str, Array], state: dict[str, Any]) -> list[str]:
         """Take over what was saved; nothing where it does not fit these spaces."""
-        spec, masks = self.spec, arrays.get("masks")
-        obs = {key: arrays[f"obs/{key}"] for key in spec.obs if f"obs/{key}" in arrays}
-        whole = len(obs) == len(spec.obs) and spec.masked == (masks is not None)
-        if whole and all(obs[key].shape[1:] == entry.shape for key, entry in spec.obs.items()):
-            self.obs, self.masks = obs, masks
-            self.steps, self.told = arrays.get("steps"), arrays.get("told")
+        obs = {key: arrays[f"obs/{key}"] for key in self.spec.obs if f"obs/{key}" in arrays}
+        further = {name: arrays.get(name) for name in ("masks", "steps", "told")}
+        if self._fits(obs, further):
+            self.obs, self.masks = obs, further["masks"]
+            self.steps, self.told = further["steps"], further["told"]
         return []
+
+    def _fits(self, obs: Obs, further: dict[str, Array | None]) -> bool:
+        """True if the arrays are rows of these spaces: a checkpoint may come from anybody."""
+        spec, (masks, steps, memory) = self.spec, further.values()
+        if len(obs) < len(spec.obs) or spec.masked != (masks is not None):
+            return False
+        given = [array for array in (*obs.values(), *further.values()) if array is not None]
+        if not all(array.ndim and len(array) == len(given[0]) for array in given):
+            return False
+        if not all(_is_of(obs[key], entry) for key, entry in spec.obs.items()):
+            return False
+        if masks is not None and masks.shape[1:] != (spec.action.mask_size,):
+            return False
+        if steps is None or memory is None:
+            return steps is memory
+        within = steps.ndim == 1 and memory.ndim == 2 and bool(((steps >= 0) & (steps < _LONGEST)).all())
+        return within and not steps[:1].any()  # a row has the one before it in its episode
+
+
+def _is_of(rows: Array, entry: ObsSpec) -> bool:
+    """The rows are observations of this entry."""
+    if rows.shape[1:] != entry.shape or rows.dtype.kind not in "biuf":
+        return False
+    if entry.kind != "discrete":
+        return True
+    most = np.reshape(entry.nvec, entry.shape)
+    return rows.dtype.kind in "iu" and bool(((rows >= 0) & (rows < most)).all())
 
 
 def _most_rows(spec: EnvSpec) -> int:

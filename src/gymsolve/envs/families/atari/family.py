@@ -20,6 +20,7 @@ from gymsolve.envs.arguments import (
 from gymsolve.envs.families.atari.sticky import Held, StickyAle
 from gymsolve.envs.families.family import AnyEnv, Clone, Extra, Family, by_namespace
 from gymsolve.errors import EnvFaultError, MissingExtraError
+from gymsolve.runs.inflate import LARGEST_STATE, inflate
 
 _FPS = 60.0
 _STICKY = "repeat_action_probability"
@@ -124,7 +125,7 @@ def _load(env: AnyEnv, saved: str) -> None:
     kind = importlib.import_module(_EXTRA.module).ALEState
     packed, *held_words = saved.split(":")  # snapshots of older versions do not know what was held
     try:
-        state, held = kind(zlib.decompress(base64.b64decode(packed))), _read_held(*held_words)
+        state, held = kind(inflate(base64.b64decode(packed), LARGEST_STATE)), _read_held(*held_words)
         if held.action not in (action.value for action in game.ale.getLegalActionSet()):
             raise ValueError(held)
         if isinstance(game.ale, StickyAle):

@@ -13,6 +13,7 @@ from gymsolve.envs.arguments import SAME_GAME, Argument, check_arguments
 from gymsolve.envs.families.family import AnyEnv, Clone, Family, by_namespace
 from gymsolve.envs.families.retro.game import EXTRA, PREFIX, list_states, register_games
 from gymsolve.errors import MissingExtraError, did_you_mean
+from gymsolve.runs.inflate import LARGEST_STATE, inflate
 
 _FPS = 60.0
 _MARIO = re.compile(r"SuperMarioBros(RandomStages)?(-(?P<level>[1-8]-[1-4]))?-v[0-3]")
@@ -49,7 +50,7 @@ def _save(env: AnyEnv) -> str:
 
 def unpack_state(saved: str) -> bytes:
     """The bytes that the emulator itself saved."""
-    return zlib.decompress(base64.b64decode(saved))
+    return inflate(base64.b64decode(saved), LARGEST_STATE)
 
 
 def _load(env: AnyEnv, saved: str) -> None:
