@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gymsolve.errors import RunDamagedError, UnknownRunError, did_you_mean
+from gymsolve.runs.deleted import deleted_runs
 from gymsolve.runs.files import os_errors, read_json, replace_json
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.run import Run, now, open_run, slug
@@ -58,6 +59,11 @@ class Group:
         oldest_first = reversed(list_runs(self.base))
         begun = {run.seed: open_run(self.base / run.id) for run in oldest_first if run.group == self.id}
         return {seed: begun[seed] for seed in self.seeds if seed in begun}
+
+    def deleted_seeds(self) -> set[int]:
+        """Seeds whose run was deleted, and that have no other."""
+        gone = {run.seed for run in deleted_runs(self.base).values() if run.group == self.id}
+        return {seed for seed in gone - set(self.runs()) if seed is not None} if gone else set()
 
 
 def create_group(base: Path | str | None, *, name: str, seeds: Sequence[int], words: Sequence[str]) -> Group:

@@ -41,7 +41,7 @@ def look_at_group(ref: str, runs_dir: RunsDir = None) -> GroupNews:
     group = find_group(ref, runs_dir)
     verdict = judge_seeds(group)
     training = sum(seed.status == "running" for seed in verdict.runs)
-    waiting = sum(seed.run is None for seed in verdict.runs)
+    waiting = sum(seed.status == "not begun" for seed in verdict.runs)
     going = training > 0 or _is_being_made(group)
     return GroupNews(
         run=group.ref,

@@ -7,7 +7,9 @@ from typing import Any
 
 from gymsolve.errors import UnknownRunError
 from gymsolve.runs import Run, open_run, runs_folder
+from gymsolve.runs.deleted import when_deleted
 from gymsolve.runs.files import open_plain, os_errors
+from gymsolve.runs.labels import LABELS_FILE
 from gymsolve.runs.summary import holds_run
 from gymsolve.runs.videos import Video, cut_note
 from gymsolve.text import number, printable, setting
@@ -20,7 +22,7 @@ _LINES = 80
 _PLACED = ("time", "kind", "env_steps", "text", "title")
 """Fields of an event that have a place of their own."""
 _REPORT = "report.html"
-_FILES = ("run.json", "config.json", "events.jsonl", "log.txt", "stop", _REPORT)
+_FILES = ("run.json", "config.json", "events.jsonl", "log.txt", "stop", LABELS_FILE, _REPORT)
 _FOLDERS = ("checkpoints", "checkpoints/best", "videos")
 
 
@@ -29,6 +31,8 @@ def run_by_id(name: str, runs_dir: RunsDir = None) -> Run:
     folder = runs_folder(runs_dir).absolute()
     plain = name not in ("", ".", "..") and name[0] != "-" and not set(name) & {"/", "\\", "\0"}
     if not plain or len(name) > 255 or not holds_run(folder / name):
+        if plain and len(name) <= 255 and (day := when_deleted(folder, name)) is not None:
+            raise UnknownRunError(f"run {name} was deleted on {day}.", hint="Go back to the list of runs.")
         text = name if len(name) < 100 else f"{name[:97]}..."
         raise UnknownRunError(f"there is no run '{text}' (any more).", hint="Go back to the list of runs.")
     return open_run(folder / name)
@@ -50,6 +54,7 @@ def look_over(run: Run) -> dict[str, Any]:
         "host": str(view.info["host"]),
         "best_reward": view.best_reward,
         "threshold": view.threshold,
+        "parent_deleted": view.parent_deleted,
         "training_unit": view.training_unit,
         "solved": view.summary.is_solved,
         "command": view.info.get("command", []),

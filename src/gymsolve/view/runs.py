@@ -51,6 +51,8 @@ class RunDetails(Answer, RunSummary):
     best_reward: float | None
     threshold: float | None
     """Mean reward at which it counts as solved."""
+    parent_deleted: str | None
+    """The day on which the run that it began from was deleted; None where it was not."""
     trials: list[ListedRun]
     """Runs that tried something for this one, oldest first."""
     logbook: list[LogEntry]
@@ -113,6 +115,7 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
         spent=view.spent,
         best_reward=view.best_reward,
         threshold=view.threshold,
+        parent_deleted=view.parent_deleted,
         trials=[_listed(view.run.path.parent, trial) for trial in view.trials],
         logbook=view.logbook,
         config=view.stored["config"],

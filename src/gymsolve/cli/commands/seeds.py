@@ -47,9 +47,9 @@ def resume_seeds(request: RunRequest, runs_dir: Path | None, *, quiet: bool, jso
     group = find_group(request.env_or_ref, runs_dir)
     tasks = resume_tasks(group, request, group_place(group, runs_dir))
     if not tasks:
-        raise UsageError(
-            f"all seeds of {group.ref} have ended.", hint="Give a larger budget with --steps to train on."
-        )
+        gone = " or were deleted" if group.deleted_seeds() else ""
+        hint = "Give a larger budget with --steps to train on."
+        raise UsageError(f"all seeds of {group.ref} have ended{gone}.", hint=hint)
     begun = list(group.runs().values())
     if not begun:
         raise UsageError(f"no seed of {group.ref} has begun.", hint="Train it anew.")
@@ -137,7 +137,7 @@ def _print_verdict(verdict: SeedsVerdict, jobs: int, runs_dir: Path | None) -> N
         rows.append(("time", f"{took(verdict.seconds)}, {jobs} at a time"))
     where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
     rows.append(("next", f"gymsolve runs compare group:{verdict.group}{where}"))
-    if not all(result.has_ended for result in verdict.runs):
+    if any(result.can_go_on for result in verdict.runs):
         rows.append(("", f"gymsolve resume group:{verdict.group}{where}"))
     print_pairs(rows)
 

@@ -66,6 +66,8 @@ def _facts(run: RunDetails) -> list[tuple[str, str]]:
         needed = f" ({reached} successes, threshold {result['success_threshold']:.0%})"
     config = run.config
     facts = [
+        *([("name", run.label)] if run.label else []),
+        *([("tags", " ".join(run.tags))] if run.tags else []),
         ("recipe", run.name),
         ("status", f"{run.status}{reason}"),
         ("best return", f"{number(run.best_reward)}{needed}"),
@@ -78,7 +80,8 @@ def _facts(run: RunDetails) -> list[tuple[str, str]]:
     if run.parent:
         begun = run.parent["checkpoint"]
         name = "trial of" if run.is_trial else "begun from"
-        facts.append((name, run.parent["run"] + ("" if begun is None else f"@{begun}")))
+        gone = "" if run.parent_deleted is None else f" (deleted on {run.parent_deleted})"
+        facts.append((name, run.parent["run"] + ("" if begun is None else f"@{begun}") + gone))
     if "archive/cells" in run.last_metrics:
         facts.append(("archive", _archive(run.last_metrics)))
     if run.group:
