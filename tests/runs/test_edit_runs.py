@@ -12,8 +12,8 @@ import pytest
 import gymsolve
 from gymsolve.cli import main
 from gymsolve.errors import UnknownRunError, UsageError
-from gymsolve.jobs.seeds import judge_seeds, resume_tasks, group_place
 from gymsolve.jobs.request import RunRequest
+from gymsolve.jobs.seeds import group_place, judge_seeds, resume_tasks
 from gymsolve.runs import Run, find_run, list_runs
 from gymsolve.runs.groups import create_group
 from gymsolve.runs.labelling import rename_run, tag_run

@@ -1,7 +1,7 @@
 """Deletes runs; `deleted.py` remembers them.
 
-A run disappears in one step: its folder is moved aside and then deleted, so that nobody reads half a run. Runs
-that train are refused. Trials of a remedy go with the run that they were made for; forks stay.
+A run disappears in one step: its folder is moved aside and then deleted, so that nobody reads half a run.
+Runs that train are refused. Trials of a remedy go with the run that they were made for; forks stay.
 """
 
 import os
@@ -18,7 +18,7 @@ from gymsolve.runs.index import LOCK, is_filter, list_runs, record_deletion, run
 from gymsolve.runs.process import SILENT_SECONDS
 from gymsolve.runs.refs import find_run
 from gymsolve.runs.run import Run, now
-from gymsolve.runs.summary import RunSummary, runs_folder, summarize
+from gymsolve.runs.summary import RunSummary, holds_run, runs_folder, summarize
 from gymsolve.runs.trust import forget_run
 
 _ASIDE = ".deleted-"
@@ -74,9 +74,11 @@ def delete_runs(deletion: Deletion) -> list[str]:
 
 
 def _find(word: str, folder: Path) -> Path:
-    """The folder of one run, which may be damaged where its whole id is given."""
+    """The folder of one run, which may be damaged where its whole id, or a path, is given."""
     if word in {path.name for path in run_folders(folder)}:
         return folder / word
+    if word and holds_run(Path(word)):
+        return Path(word).absolute()
     return find_run(word, folder).path.absolute()
 
 
@@ -120,5 +122,6 @@ def _delete(path: Path) -> None:
     for leftover in base.glob(f"{_ASIDE}*"):  # also of a deletion that was killed
         shutil.rmtree(leftover, ignore_errors=True)
     if aside.exists():
-        raise RunDamagedError("some files could not be deleted.", where=str(aside), hint="Delete them by hand.")
-
+        raise RunDamagedError(
+            "some files could not be deleted.", where=str(aside), hint="Delete them by hand."
+        )

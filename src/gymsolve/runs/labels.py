@@ -57,7 +57,7 @@ def checked_label(label: str) -> str:
         raise UsageError(f"a name of {len(label)} characters is too long.", hint=f"Take {LONGEST_LABEL}.")
     if not label.isprintable() or label[:1] == "-" or any(sign in label for sign in "@:/\\"):
         raise UsageError(
-            f"{ascii(label)} cannot be the name of a run: @, :, / and a dash in front have other meanings.",
+            f"{label!a} cannot be the name of a run: @, :, / and a dash in front have other meanings.",
             hint="Use letters, digits, blanks and dots.",
         )
     return label

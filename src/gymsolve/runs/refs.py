@@ -58,8 +58,9 @@ def find_run(ref: str, base: Path | str | None = None) -> Run:
     `@last` is the run started or resumed most recently. `@best:ENV` is the run of that environment
     (or recipe name) whose best checkpoint has the highest mean reward, the newest of equals; plain
     `@best` means the environment of `@last`, as rewards of different ones do not compare. Anything
-    else is a path, an id, the name that a person gave a run, or a part of an id that occurs in no other. `@last` and `@best` never name a trial
-    of another run, and a part of an id does so only if it fits no other run.
+    else is a path, an id, the name that a person gave a run, or a part of an id that occurs in no
+    other. `@last` and `@best` never name a trial of another run, and a part of an id does so only if
+    it fits no other run.
     """
     folder = runs_folder(base)
     if ref == LAST:

@@ -115,18 +115,18 @@ def _end_in_events(folder: Path) -> dict[str, Any]:
 
 def summarize(folder: Path) -> RunSummary:
     """The state of a run as of now; damage is a status, so that a bad run does not hide others."""
-    labels = read_labels(folder)
-    named = {"label": labels.label, "tags": list(labels.tags)}
+    named = read_labels(folder)
+    label, tags = named.label, list(named.tags)
     try:
         info = read_info(folder)
         fields = {key: info[key] for key in RunSummary.__dataclass_fields__ if key not in _ELSEWHERE}
-        fields |= {"parent": _parent(info), "group": info.get("group"), **named}
+        fields |= {"parent": _parent(info), "group": info.get("group"), "label": label, "tags": tags}
         if info["status"] == "running":
             fields["env_steps"] = _reached(folder, info["env_steps"])
             if not process.is_alive(info, folder):
                 fields |= {"status": "crashed", "reason": SILENT}
     except RunDamagedError as error:
-        return RunSummary(id=folder.name, reason=str(error), **named)
+        return RunSummary(id=folder.name, reason=str(error), label=label, tags=tags)
     return RunSummary(id=folder.name, **fields)
 
 

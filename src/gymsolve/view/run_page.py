@@ -28,6 +28,11 @@ _FOLDERS = ("checkpoints", "checkpoints/best", "videos")
 
 def run_by_id(name: str, runs_dir: RunsDir = None) -> Run:
     """The run with exactly this id: never a path, so that no name leads out of the folder."""
+    return open_run(folder_by_id(name, runs_dir))
+
+
+def folder_by_id(name: str, runs_dir: RunsDir = None) -> Path:
+    """The folder of the run with exactly this id, which may be damaged."""
     folder = runs_folder(runs_dir).absolute()
     plain = name not in ("", ".", "..") and name[0] != "-" and not set(name) & {"/", "\\", "\0"}
     if not plain or len(name) > 255 or not holds_run(folder / name):
@@ -35,7 +40,7 @@ def run_by_id(name: str, runs_dir: RunsDir = None) -> Run:
             raise UnknownRunError(f"run {name} was deleted on {day}.", hint="Go back to the list of runs.")
         text = name if len(name) < 100 else f"{name[:97]}..."
         raise UnknownRunError(f"there is no run '{text}' (any more).", hint="Go back to the list of runs.")
-    return open_run(folder / name)
+    return folder / name
 
 
 def run_stamp(run: Run) -> str:

@@ -11,7 +11,8 @@ from gymsolve.runs.videos import list_videos
 from gymsolve.service.recipes import list_recipes
 from gymsolve.view.live_series import Part, SharedCurves, follow_metrics, look_closer, name_metrics
 from gymsolve.view.run_page import look_over, run_by_id, run_stamp
-from gymsolve.view.runs_table import RunsTable
+from gymsolve.view.run_settings import FACTS
+from gymsolve.view.runs_table import RunsTable, Shape
 from gymsolve.web.route import Ask, File, Reply
 
 _REPORT_POLICY = (
@@ -20,6 +21,7 @@ _REPORT_POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-same-origin"
 )
 _MOST_ROWS = 200
+_MOST_COLUMNS = 20
 _MOST_PLAYABLE = 50
 
 
@@ -47,9 +49,16 @@ def show_runs(ask: Ask) -> Reply:
         offset=ask.whole("offset", 0),
         limit=min(_MOST_ROWS, ask.whole("limit", 50)),
         trials=ask.query.get("trials") == "1",
+        shape=Shape(tuple(ask.lines("settings"))[:_MOST_COLUMNS], ask.query.get("group_by", "")),
         check=require_wanted,
     )
     return {**table.to_json(), **_server(ask)}
+
+
+def name_settings(ask: Ask) -> Reply:
+    """What runs can be grouped by, and what a column can show."""
+    named = _table(ask.home.runs_dir).name_settings(ask.query.get("query", ""), require_wanted)
+    return {"facts": list(FACTS), "settings": [one.to_json() for one in named]}
 
 
 def show_run(ask: Ask) -> Reply:

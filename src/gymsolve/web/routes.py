@@ -10,6 +10,7 @@ _EPISODE = "/inspect/{run}/{episode}"
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/runs", "reading:show_runs"),
+    Route("GET", "/settings", "reading:name_settings"),
     Route("GET", _RUN, "reading:show_run"),
     Route("GET", f"{_RUN}/follow", "reading:follow_run"),
     Route("GET", f"{_RUN}/closer", "reading:show_closer"),
@@ -20,6 +21,9 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/recipes", "reading:name_recipes"),
     Route("GET", "/play/choices", "reading:list_playable"),
     Route("POST", "/runs", "acting:start"),
+    Route("POST", "/runs/tag", "editing:tag"),
+    Route("POST", "/runs/delete", "editing:delete"),
+    Route("POST", f"{_RUN}/rename", "editing:rename"),
     Route("POST", f"{_RUN}/stop", "acting:stop"),
     Route("POST", f"{_RUN}/resume", "acting:resume"),
     Route("POST", f"{_RUN}/fork", "acting:fork"),

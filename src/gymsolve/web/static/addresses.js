@@ -8,6 +8,10 @@ const episode = (id, name, more = '') => `/api/inspect/${part(id)}/${part(name)}
 
 export const api = {
   runs: (query) => `/api/runs${asked(query)}`,
+  settings: (query) => `/api/settings${asked(query)}`,
+  tagRuns: () => '/api/runs/tag',
+  deleteRuns: () => '/api/runs/delete',
+  rename: (id) => run(id, '/rename'),
   run: (id) => run(id),
   follow: (id, query) => run(id, `/follow${asked(query)}`),
   closer: (id, query) => run(id, `/closer${asked(query)}`),

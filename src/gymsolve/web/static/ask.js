@@ -5,12 +5,14 @@ import { sentence } from './shell.js';
 import { html, nothing, render } from './vendor/lit-html.js';
 import { count, duration } from './words.js';
 
-/** Ask before an action without options, such as stopping; gives the answer, or null if it was called off. */
+/** Ask before an action without options, such as stopping; gives the answer, or null if it was called off.
+ * `text` is a sentence, or makes one of what the server says of the action. */
 export function confirmAction({ title, text, verb, path, body = {} }) {
   return dialog(async (box, done) => {
-    const { command } = await post(path, { ...body, dry_run: true });
+    const planned = await post(path, { ...body, dry_run: true });
+    const told = typeof text === 'function' ? text(planned) : text;
     const act = guarded(box, async () => done(await post(path, { ...body, key: unique() })));
-    box.draw(() => html`<h2>${title}</h2><p>${text}</p>${commandLine(command)}${buttons(box, done, verb, act)}`);
+    box.draw(() => html`<h2>${title}</h2><p>${told}</p>${commandLine(planned.command)}${buttons(box, done, verb, act)}`);
   });
 }
 
@@ -92,14 +94,14 @@ export function commandLine(command) {
     <button type="button" class="quiet small" @click=${copy}>Copy</button></div>`;
 }
 
-function buttons(box, done, verb, act, type = 'button') {
+export function buttons(box, done, verb, act, type = 'button') {
   return html`${box.error ? html`<p class="bad" role="alert">${sentence(box.error)}</p>` : nothing}
     <p class="row end"><button type="button" @click=${() => done(null)}>Cancel</button>
     <button type=${type} class="main" ?disabled=${box.busy} @click=${type === 'button' ? act : nothing}>${box.busy ? 'One moment …' : verb}</button></p>`;
 }
 
 /** A click that takes a while: the button waits, and what goes wrong is told in the dialog. */
-function guarded(box, call) {
+export function guarded(box, call) {
   return async () => {
     if (box.busy) return;
     Object.assign(box, { busy: true, error: null });
@@ -114,7 +116,7 @@ function guarded(box, call) {
   };
 }
 
-function dialog(fill) {
+export function dialog(fill) {
   return new Promise((resolve, reject) => {
     const element = document.createElement('dialog');
     document.body.append(element);
