@@ -54,15 +54,15 @@ def draw(env_id: str, picture: Path) -> None:
     import numpy as np
     from PIL import Image, ImageOps
 
-    from gymsolve.envs.open_render_env import open_render_env
+    from gymsolve.envs.open_render_env import open_play_env
     from gymsolve.recipes import resolve
 
     config = resolve(env_id, {}).config.env
-    env = open_render_env(config)
-    if env is None:
-        raise SystemExit("it draws no picture")
+    env = open_play_env(config)
+    if env.undrawn:
+        raise SystemExit(env.undrawn)
     rng = np.random.default_rng(0)
-    scene, action = env.reset(0), env.labels.action
+    scene, action = env.reset(0), env.spec.action
     frame = env.render()
     for _ in range(_STEPS):
         if action.nvec:

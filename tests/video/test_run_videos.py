@@ -83,11 +83,21 @@ def test_the_same_policy_is_filmed_once(train):
     run = train("filmed_envs:Lamp-v0", {"eval.every": 64})
     best, final = (run.path / "videos" / f"{name}.mp4" for name in ("best", "final"))
     assert best.read_bytes() == final.read_bytes()
+    assert best.samefile(final)
+    shown = look_over(run)["videos"]
+    assert [(film["names"], film["poster"]) for film in shown] == [(["best", "final"], True)]
+    with Image.open(best.with_suffix(".jpg")) as poster:
+        assert poster.size == (shown_size(run, "width"), shown_size(run, "height"))
     before = best.stat().st_mtime_ns
     gymsolve.resume(run)  # the budget is spent: nothing is trained
     assert best.stat().st_mtime_ns == before
     gymsolve.resume(run, steps=128)
     assert {video.name: video.facts["env_steps"] for video in list_videos(run)}["final"] == 128
+    assert not best.samefile(final) or len(look_over(run)["videos"]) == 1
+
+
+def shown_size(run, side):
+    return list_videos(run)[0].facts[side]
 
 
 class Stopper(Silent):

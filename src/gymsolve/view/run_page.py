@@ -11,7 +11,7 @@ from gymsolve.runs.deleted import when_deleted
 from gymsolve.runs.files import open_plain, os_errors
 from gymsolve.runs.labels import LABELS_FILE
 from gymsolve.runs.summary import holds_run
-from gymsolve.runs.videos import Video, cut_note
+from gymsolve.runs.videos import Video, cut_note, poster_of, same_films
 from gymsolve.text import number, printable, setting
 from gymsolve.view.run_view import RunView
 from gymsolve.view.runs import RunsDir
@@ -70,7 +70,7 @@ def look_over(run: Run) -> dict[str, Any]:
             for path, value in _leaves(view.stored["config"], decided, ())
         ],
         "checkpoints": view.checkpoints,
-        "videos": [_video(video) for video in view.videos],
+        "videos": [_video(*film) for film in same_films(view.videos)],
         "logbook": [vars(entry) for entry in view.logbook],
         "events": [_event(event) for event in reversed(view.shown_events[-_EVENTS:])],
         "log": _last_lines(run.path / "log.txt"),
@@ -90,10 +90,12 @@ def _leaves(node: Any, decided: dict[str, str], path: tuple[str, ...]) -> Iterat
         yield dotted, node
 
 
-def _video(video: Video) -> dict[str, Any]:
-    facts = video.facts
+def _video(video: Video, others: list[str]) -> dict[str, Any]:
+    facts, poster = video.facts, poster_of(video.path)
     return {
         "name": video.name,
+        "names": [video.name, *others],
+        "poster": poster is not None and _is_plain(poster),
         **{name: facts.get(name) for name in ("checkpoint", "env_steps")},
         "episode_return": facts.get("return"),
         "note": cut_note(facts).removeprefix(", "),

@@ -17,6 +17,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{_RUN}/alerts", "analysing:show_alerts"),
     Route("GET", f"{_RUN}/report.html", "reading:send_report"),
     Route("GET", f"{_RUN}/videos/{{name}}", "reading:send_video"),
+    Route("GET", f"{_RUN}/posters/{{name}}", "reading:send_poster"),
     Route("GET", "/compare", "analysing:compare_runs"),
     Route("GET", "/recipes", "reading:name_recipes"),
     Route("GET", "/play/choices", "reading:list_playable"),

@@ -18,6 +18,7 @@ export const api = {
   alerts: (id) => run(id, '/alerts'),
   reportPage: (id) => run(id, '/report.html'),
   video: (id, name, stamp) => run(id, `/videos/${part(name)}.mp4?${stamp}`),
+  poster: (id, name, stamp) => run(id, `/posters/${part(name)}.jpg?${stamp}`),
   stop: (id) => run(id, '/stop'),
   resume: (id) => run(id, '/resume'),
   fork: (id) => run(id, '/fork'),

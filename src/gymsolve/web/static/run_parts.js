@@ -161,8 +161,8 @@ export function videos({ run }) {
   if (!run.videos.length) return nothing;
   const about = (video) => [video.env_steps === null ? '' : `${count(video.env_steps)} steps`,
     video.episode_return === null ? '' : `return ${number(video.episode_return)}`, video.note].filter(Boolean).join(', ');
-  const film = (video) => html`<figure><video controls preload="metadata" muted src=${api.video(run.id, video.name, video.stamp)}></video>
-    <figcaption class="small"><b>${video.name}</b> <span class="soft">${about(video)}</span></figcaption></figure>`;
+  const film = (video) => html`<figure><video controls preload=${video.poster ? 'none' : 'metadata'} muted poster=${video.poster ? api.poster(run.id, video.name, video.stamp) : nothing} src=${api.video(run.id, video.name, video.stamp)}></video>
+    <figcaption class="small"><b>${video.names.join(' and ')}</b> <span class="soft">${about(video)}</span></figcaption></figure>`;
   return html`<h2>Videos</h2><div class="videos">${run.videos.map(film)}</div>`;
 }
 
