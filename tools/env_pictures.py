@@ -1,7 +1,7 @@
 """Draws the small pictures of environments on the page where one chooses what to play.
 
-`python -m tools.env_pictures` draws the environments that have a recipe and no picture yet; `--all` draws every
-one again. What cannot be drawn on this machine keeps its picture, or has none. The table beside the pictures
+`python -m tools.env_pictures` draws the environments that have a recipe and no picture yet; `--all` draws
+every one again. What cannot be drawn on this machine keeps its picture, or has none. The table beside the pictures
 names the family of each environment too, since the web server imports no environment.
 """
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "src" / "gymsolve" / "web" / "static" / "environments"
 TABLE = ROOT / "src" / "gymsolve" / "web" / "environments.json"
 _SIZE = (240, 160)
-_STEPS = 40
+_STEPS = 70
 _LONGEST = 120
 
 

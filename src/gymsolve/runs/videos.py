@@ -1,4 +1,4 @@
-"""A run's videos: `videos/<name>.mp4`, each described by `videos/<name>.json`, with a picture `<name>.jpg`."""
+"""A run's videos: `videos/<name>.mp4`, each described by `<name>.json`, with a still picture `<name>.jpg`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def list_videos(run: Run) -> list[Video]:
 
 
 def same_films(videos: Sequence[Video]) -> list[tuple[Video, list[str]]]:
-    """Each film once, with the further names under which it is kept: the best policy is often the final one."""
+    """Each film once, with its further names: the best policy is often the final one."""
     found: list[tuple[Video, list[str]]] = []
     for video in videos:
         twin = next((names for other, names in found if _told(other) and _told(other) == _told(video)), None)

@@ -4,14 +4,14 @@ import { get } from '../api.js';
 import { html, nothing, render } from '../vendor/lit-html.js';
 import { count, TONES } from '../words.js';
 
-const MOST_RUNS = 12;
+const MOST_RUNS = 6;
 
 export async function offer(main) {
   const { environments, runs } = await get(api.choices());
   const state = { text: new URLSearchParams(location.search).get('search') ?? '', all: false };
   const draw = () => render(view(environments, runs, state, draw), main);
   draw();
-  main.querySelector('input[type=search]').focus({ preventScroll: true });
+  if (matchMedia('(pointer: fine)').matches) main.querySelector('input[type=search]').focus({ preventScroll: true }); // a phone would open its keyboard
 }
 
 function view(environments, runs, state, draw) {

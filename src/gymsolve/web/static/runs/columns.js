@@ -1,6 +1,7 @@
 // Columns of the table of runs: what each shows, which ones are chosen, and the menu that chooses them.
 import { api, pages } from '../addresses.js';
 import { get } from '../api.js';
+import { meant } from '../names.js';
 import { sparkline } from '../sparkline.js';
 import { html, nothing } from '../vendor/lit-html.js';
 import { age, clock, count, ended, number, SEVERITIES, TONES } from '../words.js';
@@ -91,16 +92,10 @@ export class SettingNames {
     return this.asked;
   }
 
-  /** What a person may mean: as typed, or the only name that has it as its end or a part. */
+  /** What a person means; as typed where no names could be had, null where it is not clear. */
   meant(text, facts) {
     const names = [...(facts ? this.facts : []), ...this.settings.map((one) => one.path)];
-    if (!text || names.includes(text) || !names.length) return text;
-    for (const fits of [(name) => name.endsWith(`.${text}`), (name) => name.includes(text)]) {
-      const found = names.filter(fits);
-      if (found.length === 1) return found[0];
-      if (found.length) return null;
-    }
-    return null;
+    return text && names.length ? meant(text, names) : text;
   }
 
   options(facts) {
