@@ -1,8 +1,8 @@
 """Draws the small pictures of environments on the page where one chooses what to play.
 
 `python -m tools.env_pictures` draws the environments that have a recipe and no picture yet; `--all` draws
-every one again. What cannot be drawn on this machine keeps its picture, or has none. The table beside the pictures
-names the family of each environment too, since the web server imports no environment.
+every one again. What cannot be drawn on this machine keeps its picture, or has none. The table beside the
+pictures names the family of each environment too, since the web server imports no environment.
 """
 
 import json

@@ -128,14 +128,19 @@ def _following(home: Home, news: News) -> str:
 
 
 def _report(home: Home, given: Look) -> Reply:
-    run, _ = own_run(given.run, home)
+    return Content(report_page(home, given.run, given.offset, "offset={}"), quoted=True)
+
+
+def report_page(home: Home, ref: str, offset: int, more: str) -> str:
+    """A part of the report of a run; `more` says how to ask for what begins at {}."""
+    run, _ = own_run(ref, home)
     text = render_markdown(compose(DiagnosedRun(run)))
-    if given.offset and given.offset >= len(text):
+    if offset and offset >= len(text):
         raise UsageError(f"the report has {len(text):,} characters.", where="offset")
-    part = text[given.offset : given.offset + _PAGE]
-    left = len(text) - given.offset - len(part)
-    following = f"\n[{left:,} more characters: offset={given.offset + len(part)}]" if left else ""
-    return Content(f"[Report of {run.id}. {DATA}]\n{part}{following}", quoted=True)
+    part = text[offset : offset + _PAGE]
+    left = len(text) - offset - len(part)
+    following = f"\n[{left:,} more characters: {more.format(offset + len(part))}]" if left else ""
+    return f"[Report of {run.id}. {DATA}]\n{part}{following}"
 
 
 LOOK = Tool("rl_run", Look, _look)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gymsolve.doctor.fix import SEEDS, PlannedFix, plan_fix
+from gymsolve.doctor.lint import lint
 from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.jobs.local import jobs_at_once
 from gymsolve.jobs.request import RunRequest, require_env
@@ -112,6 +113,13 @@ def _need_of_rest(request: RunRequest, run: Run, which: str | None, spent: float
         seconds=config.max_seconds if "max_seconds" in asked else None,
         trained=spent if begun == done else 0.0,
     )
+
+
+def foreseen_doubts(request: RunRequest, home: Home) -> list[str]:
+    """Doubts about the settings with which a run would go on, or a fork begin."""
+    run, _ = own_run(request.env_or_ref, home)
+    config, _ = apply_overrides(validate(run.config_json()["config"]), request.settings())
+    return [str(doubt) for doubt in lint(config)]
 
 
 @dataclass(frozen=True)

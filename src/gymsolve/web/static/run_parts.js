@@ -1,7 +1,7 @@
 // The parts of a run's page, as templates of what is known of it.
 import { api, pages } from './addresses.js';
 import { ApiError, post } from './api.js';
-import { askForRun, commandLine, confirmAction } from './ask.js';
+import { askForRun, commandLine, confirmAction, doubtful } from './ask.js';
 import { askForName, askForTags, askToDelete } from './edit_runs.js';
 import { capital, showError } from './shell.js';
 import { html, nothing } from './vendor/lit-html.js';
@@ -109,7 +109,7 @@ export function alerts(state) {
   if (!diagnosis) return html`<h2>Alerts</h2><p class="soft">${run.alerts.length ? run.alerts.map((active) => active.title).join(', ') : 'Looking …'}</p>`;
   return html`<h2>Alerts</h2>
     ${diagnosis.roots.length ? diagnosis.roots.map((root) => alert(state, root)) : html`<p class="soft">None: ${diagnosis.checked} checks found nothing.</p>`}
-    ${diagnosis.lint.map((doubt) => html`<p class="calm small">${doubt}</p>`)}
+    ${doubtful(diagnosis.lint)}
     ${diagnosis.problems.map((problem) => html`<p class="soft small">${problem}</p>`)}`;
 }
 
