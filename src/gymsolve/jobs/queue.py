@@ -227,7 +227,7 @@ class Queue:
         """
         jobs = jobs_under_way(place, self.group)
         runs = [run for run in reversed(list_runs(self.base)) if run.group == self.group]
-        begun = {request: run for run in runs if (request := self._request_of(run)) is not None}
+        begun = {request: run for run in runs if (request := self.request_of(run)) is not None}
         deleted = self._deleted_requests()
         tasks: dict[str, Task] = {}
         for key, request in self.tasks().items():
@@ -254,7 +254,7 @@ class Queue:
                 hint="If you know where it comes from: trust=True, once.",
             )
 
-    def _request_of(self, run: RunSummary) -> RunRequest | None:
+    def request_of(self, run: RunSummary) -> RunRequest | None:
         """The request by which a run of the group began; None if a person began it in another way."""
         return _request_of_words(open_run(self.base / run.id).info()["command"][1:])
 

@@ -6,10 +6,12 @@ from pydantic import Field
 
 from gymsolve.doctor.diagnose_run import diagnose_path
 from gymsolve.errors import GymsolveError, UsageError
+from gymsolve.jobs.queue import Queue
+from gymsolve.jobs.requested_queue import QueueState, open_queue
 from gymsolve.mcp.tool import DATA, Arguments, Content, Record, Reply, Tell, Tool, refuse_given, shorten
 from gymsolve.runs.groups import GROUP
 from gymsolve.service.agent_limits import Home, own_run, require_own
-from gymsolve.service.group_changes import GroupNews, wait_for_group
+from gymsolve.service.group_changes import GroupNews, wait_for_group, wait_for_queue
 from gymsolve.service.run_changes import News, wait_for
 from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.markdown import render_markdown
@@ -93,6 +95,10 @@ def _news(home: Home, given: Look, tell: Tell) -> Reply:
 
 
 def _group(home: Home, given: Look, tell: Tell) -> Reply:
+    queue = open_queue(given.run, home.runs_dir)
+    if queue is not None:
+        return _queue(queue, given, tell)
+
     def heard(news: GroupNews) -> None:
         seeds = len(news.seeds)
         done = sum(seed.get("env_steps", 0) for seed in news.seeds)
@@ -102,6 +108,18 @@ def _group(home: Home, given: Look, tell: Tell) -> Reply:
     if news.status == "running":
         return Record(news.to_json(), "rl_run(run, wait=45) again.")
     return Record(news.to_json(), "rl_compare(runs=[this group, another]) says whether they differ.")
+
+
+def _queue(queue: Queue, given: Look, tell: Tell) -> Reply:
+    def heard(state: QueueState) -> None:
+        runs = len(state.runs)
+        tell(runs - state.training - state.waiting, runs, f"{state.training} train, {state.waiting} wait")
+
+    state, going = wait_for_queue(queue, given.wait, tell=heard)
+    facts = {"run": state.run, "status": "running" if going else "ended", **state.to_json()}
+    if going:
+        return Record(facts, "rl_run(run, wait=45) again.")
+    return Record(facts, "rl_compare(runs=[ID, ID]) sets its runs side by side.")
 
 
 def _following(home: Home, news: News) -> str:

@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -150,11 +150,23 @@ def read_arguments(tool: Tool, given: dict[str, Any]) -> Arguments:
         first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
         names = list(tool.arguments.model_fields)
         place = ".".join(str(part) for part in first["loc"])
+        inner = _inner_arguments(tool, first["loc"])
+        if first["type"] == "extra_forbidden" and inner is not None:
+            text = f"there is no argument {first['loc'][-1]!r}."
+            raise UsageError(text, where=place, hint=f"It takes: {', '.join(inner)}.") from error
         if first["type"] == "extra_forbidden":
             hint = _meant(place, names) or f"{tool.name} takes: {', '.join(names)}."
             raise UsageError(f"{tool.name} has no argument {place!r}.", hint=hint) from error
         message = first["msg"].removeprefix("Value error, ")
         raise UsageError(f"{message[:1].lower()}{message[1:]}.", where=place) from error
+
+
+def _inner_arguments(tool: Tool, place: Sequence[str | int]) -> list[str] | None:
+    """The arguments of an entry of a list, if the place is within one."""
+    field = tool.arguments.model_fields.get(str(place[0]))
+    kinds = () if field is None or len(place) < 3 else get_args(field.annotation)
+    entry = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Arguments)), None)
+    return None if entry is None else list(entry.model_fields)
 
 
 _OTHER_NAMES = {

@@ -3,7 +3,7 @@
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -45,7 +45,8 @@ def train_seeds(plan: Plan, request: RunRequest, runs_dir: Path | None, *, quiet
 def resume_seeds(request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
     """Continue the seeds of a group that have not ended; returns the exit code."""
     group = find_group(request.env_or_ref, runs_dir)
-    tasks = resume_tasks(group, request, group_place(group, runs_dir))
+    change = replace(request, at_once=None)
+    tasks = resume_tasks(group, change, group_place(group, runs_dir))
     if not tasks:
         gone = " or were deleted" if group.deleted_seeds() else ""
         hint = "Give a larger budget with --steps to train on."
@@ -55,7 +56,8 @@ def resume_seeds(request: RunRequest, runs_dir: Path | None, *, quiet: bool, jso
         raise UsageError(f"no seed of {group.ref} has begun.", hint="Train it anew.")
     config = begun[0].config_json()["config"]
     budget = int(config["steps"]), str(config.get("budget_in", "env_steps"))
-    return _Training(group, budget, int(config["threads"]), runs_dir, quiet, json).work_off(tasks)
+    training = _Training(group, budget, int(config["threads"]), runs_dir, quiet, json, request.at_once)
+    return training.work_off(tasks)
 
 
 @dataclass(frozen=True)

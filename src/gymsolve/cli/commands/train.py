@@ -15,6 +15,7 @@ from gymsolve.cli.printing.output import is_terminal, print_json, say
 from gymsolve.cli.printing.plan import print_plan
 from gymsolve.errors import UsageError
 from gymsolve.jobs.request import RunRequest
+from gymsolve.jobs.requested_queue import open_queue
 from gymsolve.jobs.start import start
 from gymsolve.runs.groups import GROUP
 from gymsolve.training.planning.plan import Plan, plan_run
@@ -123,12 +124,13 @@ def resume(
         str,
         Argument(
             metavar="RUN[@CHECKPOINT]",
-            help="A run, from its last checkpoint by default; or group:ID, all of its seeds.",
+            help="A run, from its last checkpoint by default; or group:ID, all of its seeds or requests.",
         ),
     ],
     set_: Set = None,
     steps: Steps = None,
     max_seconds: MaxSeconds = None,
+    at_once: Annotated[int | None, Option("--at-once", min=1, hidden=True)] = None,
     fresh_optimizer: Annotated[
         bool, Option("--fresh-optimizer", help="Start with a fresh optimizer state.")
     ] = False,
@@ -151,10 +153,15 @@ def resume(
         profile=profile,
         fresh_optimizer=fresh_optimizer,
         trust=trust,
+        at_once=at_once,
     )
     if run.startswith(GROUP) and not detach:
+        from gymsolve.cli.commands.queue import resume_queue
         from gymsolve.cli.commands.seeds import resume_seeds
 
+        queue = open_queue(run, runs_dir)
+        if queue is not None:
+            return resume_queue(queue, request, runs_dir, quiet=quiet, json=json)
         return resume_seeds(request, runs_dir, quiet=quiet, json=json)
     return _go_on(request, runs_dir, detach=detach, quiet=quiet, json=json)
 
