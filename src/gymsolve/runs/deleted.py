@@ -31,8 +31,8 @@ def remember(base: Path, run: DeletedRun) -> None:
 def deleted_runs(base: Path) -> dict[str, DeletedRun]:
     """Runs that were deleted here, by id; those that came back are left out."""
     rows = iterate_records(base / _FILE, fitting(DELETED))
-    found = {row["run"]: DeletedRun(**{name: row[name] for name in DELETED}) for row in rows}
-    return {name: run for name, run in found.items() if not holds_run(base / name)}
+    deleted = {row["run"]: DeletedRun(**{name: row[name] for name in DELETED}) for row in rows}
+    return {name: run for name, run in deleted.items() if not holds_run(base / name)}
 
 
 def when_deleted(base: Path, run: str) -> str | None:

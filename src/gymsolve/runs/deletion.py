@@ -52,10 +52,10 @@ def plan_deletion(words: Sequence[str], base: Path | str | None = None) -> Delet
     query = " ".join(word for word in words if is_filter(word))
     chosen = [_find(word, folder) for word in words if not is_filter(word)]
     if query:
-        found = list_runs(folder, query, trials=False)
-        if not found:
+        fitting = list_runs(folder, query, trials=False)
+        if not fitting:
             raise UnknownRunError(f"no run in {folder} fits '{query}'.", hint="List them with: gymsolve runs")
-        chosen += [folder / run.id for run in found]
+        chosen += [folder / run.id for run in fitting]
     runs = tuple(dict.fromkeys(chosen))
     ids = {path.name for path in runs}
     others = [run for home in {path.parent for path in runs} for run in _children(home, ids)]

@@ -65,11 +65,11 @@ def checked_label(label: str) -> str:
 
 def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """Tags that can be searched for: one word each."""
-    found = tuple(tag.strip() for tag in tags)
-    for tag in found:
+    stripped = tuple(tag.strip() for tag in tags)
+    for tag in stripped:
         if not _TAG.fullmatch(tag) or len(tag) > LONGEST_TAG:
             raise UsageError(
                 f"{ascii(tag)[:60]} cannot be a tag.",
                 hint=f"A tag is one word of at most {LONGEST_TAG} letters, digits and . + / = - _",
             )
-    return found
+    return stripped

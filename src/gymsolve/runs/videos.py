@@ -68,18 +68,18 @@ def list_videos(run: Run) -> list[Video]:
 
 def same_films(videos: Sequence[Video]) -> list[tuple[Video, list[str]]]:
     """Each film once, with its further names: the best policy is often the final one."""
-    found: list[tuple[Video, list[str]]] = []
+    films: list[tuple[Video, list[str]]] = []
     for video in videos:
-        twin = next((names for other, names in found if _told(other) and _told(other) == _told(video)), None)
+        twin = next((names for other, names in films if _told(other) and _told(other) == _told(video)), None)
         if twin is None:
-            found.append((video, []))
+            films.append((video, []))
         else:
             twin.append(video.name)
-    return found
+    return films
 
 
 def _told(video: Video) -> dict[str, Any]:
-    """What a video shows; the copy of one took no time to record."""
+    """The facts of a video without the time of recording, which a copy has not taken."""
     return {name: value for name, value in video.facts.items() if name != "recording_seconds"}
 
 

@@ -62,8 +62,8 @@ class StoredSettings:
             check()
             for path, value in leaves(self._config(run)):
                 values.setdefault(path, set()).add(_text(value))
-        named = [NamedSetting(path, len(found)) for path, found in values.items()]
-        return sorted(named, key=lambda one: (one.values < 2, one.path))
+        named = [NamedSetting(path, len(texts)) for path, texts in values.items()]
+        return sorted(named, key=lambda named: (named.values < 2, named.path))
 
     def _config(self, summary: RunSummary) -> dict[str, Any]:
         try:

@@ -85,7 +85,7 @@ class RunsPage(Answer):
 
 @dataclass(frozen=True)
 class Shape:
-    """What a table shows beside the fixed columns."""
+    """Columns of settings, and groups of rows."""
 
     settings: tuple[str, ...] = ()
     """Settings with a column of their own."""

@@ -59,9 +59,9 @@ def show_runs(ask: Ask) -> Reply:
 
 
 def name_settings(ask: Ask) -> Reply:
-    """What runs can be grouped by, and what a column can show."""
+    """Facts and settings that runs can be grouped by, and that a column can show."""
     named = _table(ask.home.runs_dir).name_settings(ask.query.get("query", ""), require_wanted)
-    return {"facts": list(FACTS), "settings": [one.to_json() for one in named]}
+    return {"facts": list(FACTS), "settings": [setting.to_json() for setting in named]}
 
 
 def show_run(ask: Ask) -> Reply:

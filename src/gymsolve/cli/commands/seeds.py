@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from gymsolve.cli.commands.queue import resume_queue
 from gymsolve.cli.live.collector import collector_on
 from gymsolve.cli.live.seeds import SeedsView
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table, say
@@ -15,6 +16,7 @@ from gymsolve.errors import UsageError
 from gymsolve.jobs.local import jobs_at_once
 from gymsolve.jobs.queue import Event, Stopping, TaskBegun, TaskEnded, TaskFailed, work_off
 from gymsolve.jobs.request import RunRequest
+from gymsolve.jobs.requested_queue import open_queue
 from gymsolve.jobs.seeds import (
     SeedResult,
     SeedsVerdict,
@@ -43,7 +45,10 @@ def train_seeds(plan: Plan, request: RunRequest, runs_dir: Path | None, *, quiet
 
 
 def resume_seeds(request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
-    """Continue the seeds of a group that have not ended; returns the exit code."""
+    """Continue the seeds of a group that have not ended, or a queue; returns the exit code."""
+    queue = open_queue(request.env_or_ref, runs_dir)
+    if queue is not None:
+        return resume_queue(queue, request, runs_dir, quiet=quiet, json=json)
     group = find_group(request.env_or_ref, runs_dir)
     change = replace(request, at_once=None)
     tasks = resume_tasks(group, change, group_place(group, runs_dir))

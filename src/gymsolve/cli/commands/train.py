@@ -15,7 +15,6 @@ from gymsolve.cli.printing.output import is_terminal, print_json, say
 from gymsolve.cli.printing.plan import print_plan
 from gymsolve.errors import UsageError
 from gymsolve.jobs.request import RunRequest
-from gymsolve.jobs.requested_queue import open_queue
 from gymsolve.jobs.start import start
 from gymsolve.runs.groups import GROUP
 from gymsolve.training.planning.plan import Plan, plan_run
@@ -156,12 +155,8 @@ def resume(
         at_once=at_once,
     )
     if run.startswith(GROUP) and not detach:
-        from gymsolve.cli.commands.queue import resume_queue
         from gymsolve.cli.commands.seeds import resume_seeds
 
-        queue = open_queue(run, runs_dir)
-        if queue is not None:
-            return resume_queue(queue, request, runs_dir, quiet=quiet, json=json)
         return resume_seeds(request, runs_dir, quiet=quiet, json=json)
     return _go_on(request, runs_dir, detach=detach, quiet=quiet, json=json)
 
