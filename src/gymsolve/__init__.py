@@ -12,9 +12,32 @@ A name is imported when it is first used: `import gymsolve` alone imports neithe
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gymsolve.api import evaluate, inspect, load_policy, open_run, resume, train, train_seeds
+    from gymsolve.api import (
+        delete_runs,
+        evaluate,
+        inspect,
+        load_policy,
+        open_run,
+        rename_run,
+        resume,
+        tag_run,
+        train,
+        train_seeds,
+    )
 
-__all__ = ["__version__", "evaluate", "inspect", "load_policy", "open_run", "resume", "train", "train_seeds"]
+__all__ = [
+    "__version__",
+    "delete_runs",
+    "evaluate",
+    "inspect",
+    "load_policy",
+    "open_run",
+    "rename_run",
+    "resume",
+    "tag_run",
+    "train",
+    "train_seeds",
+]
 
 __version__ = "0.1.0"
 

@@ -17,6 +17,7 @@ from gymsolve.jobs.seeds import SeedsVerdict, judge_seeds, plan_group
 from gymsolve.recipes import Overrides
 from gymsolve.recipes.schema import leaf_paths
 from gymsolve.recipes.validation import OTHER_NAMES
+from gymsolve.runs import deletion, labelling
 from gymsolve.runs.refs import find_run, fix_ref
 from gymsolve.runs.run import Run
 from gymsolve.settings.config import Role
@@ -32,11 +33,14 @@ __all__ = [
     "Outcome",
     "Run",
     "SeedsVerdict",
+    "delete_runs",
     "evaluate",
     "inspect",
     "load_policy",
     "open_run",
+    "rename_run",
     "resume",
+    "tag_run",
     "train",
     "train_seeds",
 ]
@@ -231,6 +235,35 @@ def inspect(  # noqa: PLR0913 - the options of `gymsolve inspect`
 def open_run(run: str | Path, *, runs_dir: Path | str | None = None) -> Run:
     """A run by id, unique part of it, path, `@last` or `@best:ENV`."""
     return find_run(str(run), runs_dir)
+
+
+def rename_run(run: str | Path | Run, label: str, *, runs_dir: Path | str | None = None) -> None:
+    """Give a run a name by which it is found; its id stays, and an empty name takes it away."""
+    labelling.rename_run(_opened(run, runs_dir), label)
+
+
+def tag_run(
+    run: str | Path | Run,
+    *tags: str,
+    remove: Sequence[str] = (),
+    runs_dir: Path | str | None = None,
+) -> tuple[str, ...]:
+    """Add tags to a run, remove others, and return those that it has now; `tag:x` finds runs by them."""
+    return labelling.tag_run(_opened(run, runs_dir), tags, remove).tags
+
+
+def delete_runs(*runs: str | Path | Run, runs_dir: Path | str | None = None) -> list[str]:
+    """Delete runs for good, with trials of remedies that were made for them; returns the ids.
+
+    `group:ID` and filters such as `status:crashed` name several. A run that trains is refused, and nothing is
+    deleted then.
+    """
+    words = [str(run.path) if isinstance(run, Run) else str(run) for run in runs]
+    return deletion.delete_runs(deletion.plan_deletion(words, runs_dir))
+
+
+def _opened(run: str | Path | Run, runs_dir: Path | str | None) -> Run:
+    return run if isinstance(run, Run) else find_run(str(run), runs_dir)
 
 
 def _with(overrides: Overrides, **options: Any) -> Overrides:

@@ -62,6 +62,14 @@ def short(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}g}"
 
 
+def data_size(size: int) -> str:
+    """A number of bytes: `812 B`, `3.4 MB`."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size} B"
+
+
 def plural(amount: int, thing: str) -> str:
     """`1 file`, `2 files`."""
     return f"{count(amount)} {thing}{'' if amount == 1 else 's'}"

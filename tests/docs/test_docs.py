@@ -233,11 +233,14 @@ def test_every_file_and_field_of_a_run_is_documented(tmp_path):
 def test_the_public_names_are_these():
     assert sorted(gymsolve.__all__) == [
         "__version__",
+        "delete_runs",
         "evaluate",
         "inspect",
         "load_policy",
         "open_run",
+        "rename_run",
         "resume",
+        "tag_run",
         "train",
         "train_seeds",
     ]

@@ -37,7 +37,9 @@ def nameless(action: ActionSpec) -> Controls:
         ("ALE/Pong-v5", [], "noop"),
         ("ALE/Pong-v5", ["space"], "fire"),
         ("ALE/Pong-v5", ["space", "right"], "right fire"),  # the longest combination
-        ("ALE/Pong-v5", ["up", "right"], "right"),  # what the game has not is left out
+        ("ALE/Pong-v5", ["up"], "right"),  # the paddle goes where the arrow points
+        ("ALE/Pong-v5", ["down", "space"], "left fire"),
+        ("ALE/Breakout-v5", ["up", "right"], "right"),  # what the game has not is left out
         ("ALE/Pong-v5", ["#3"], "left"),
         ("ALE/Pong-v5", ["#99"], "noop"),
         ("VizdoomBasic-v1", ["space", "a"], "move left + attack"),

@@ -1,6 +1,7 @@
 """Other futures of an episode, and one seed under several checkpoints: against episodes played by hand."""
 
 import shutil
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from gymsolve.apps.inspector.branching import branch_off, find_difference
 from gymsolve.apps.inspector.checkpoint_diff import compare_episodes, first_disagreement
 from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.inspector.recorder import EpisodeRecorder, Question
+from gymsolve.apps.inspector.takeover import Hand
 from gymsolve.envs.open_render_env import open_render_env
 from gymsolve.errors import EnvFaultError, GymsolveError, UsageError
 from gymsolve.experience.agent import Agent
@@ -205,3 +207,22 @@ def test_an_episode_that_was_tampered_with_is_refused_in_a_sentence(runs):
         ):
             with pytest.raises(GymsolveError, match=told):
                 branch_off(examiner, replace(parent, facts={**parent.facts, **facts}), {1: (0,)})
+
+
+@pytest.mark.parametrize("env", ["LunarLander-v3", "BipedalWalker-v3"])
+def test_pictures_of_a_branch_are_those_of_the_original(env, tmp_path):
+    """Smoke of the lander fades with every picture drawn, and a beam of the walker moves on."""
+    few = {"steps": 64, "env.num_envs": 2, "algo.num_steps": 32, "algo.num_minibatches": 1}
+    limits = {"eval.episodes": 1, "eval.every": 64, "env.max_episode_steps": 170, "checkpoint.every": 64}
+    run = gymsolve.train(env, {**few, **limits}, runs_dir=tmp_path).run
+    with EpisodeRecorder(run) as examiner:
+        old = InspectedEpisode(examiner.play(Question(seed=1, deterministic=False)))
+        step = min(130, len(old) - 4)
+        assert step > 40
+        same = tuple(old.column("action")[step].tolist())
+        new = branch_off(examiner, old.stored, {step: same}).child
+        assert new.stored.read_frames(0, step + 1) == old.stored.read_frames(0, step + 1)
+        assert new.stored.read_frames(step + 1, step + 4) == old.stored.read_frames(step + 1, step + 4)
+        with closing(Hand(examiner, old.stored, step)) as hand:
+            shown = hand.picture()
+    assert shown == old.stored.read_frames(step, step + 1)[0]

@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from decoding import decode
+from PIL import Image
 
 import gymsolve
 from gymsolve.apps.video.automatic import usual_order
 from gymsolve.runs.videos import cut_note, find_best_video, list_videos
 from gymsolve.training.observer import Silent
 from gymsolve.training.planning.plan import plan_run
+from gymsolve.view.run_page import look_over
 
 pytestmark = pytest.mark.videos
 
@@ -23,8 +25,10 @@ def notes(run):
 def test_a_run_leaves_videos_that_browsers_play(train):
     run = train("CartPole-v1:ppo")
     assert sorted(path.name for path in (run.path / "videos").iterdir()) == [
+        "best.jpg",
         "best.json",
         "best.mp4",
+        "final.jpg",
         "final.json",
         "final.mp4",
     ]
@@ -83,11 +87,20 @@ def test_the_same_policy_is_filmed_once(train):
     run = train("filmed_envs:Lamp-v0", {"eval.every": 64})
     best, final = (run.path / "videos" / f"{name}.mp4" for name in ("best", "final"))
     assert best.read_bytes() == final.read_bytes()
+    assert best.samefile(final)
+    shown = look_over(run)["videos"]
+    assert [(film["names"], film["poster"]) for film in shown] == [(["best", "final"], True)]
+    with Image.open(best.with_suffix(".jpg")) as poster:
+        assert poster.size == (shown_size(run, "width"), shown_size(run, "height"))
     before = best.stat().st_mtime_ns
     gymsolve.resume(run)  # the budget is spent: nothing is trained
     assert best.stat().st_mtime_ns == before
     gymsolve.resume(run, steps=128)
     assert {video.name: video.facts["env_steps"] for video in list_videos(run)}["final"] == 128
+
+
+def shown_size(run, side):
+    return list_videos(run)[0].facts[side]
 
 
 class Stopper(Silent):

@@ -82,7 +82,7 @@ def addresses(block: str) -> set[str]:
     for name, made in re.findall(r"^  (\w+): \(.*?\) => (.*),$", table[1], re.MULTILINE):
         call = re.fullmatch(r"(\w+)\([\w, ]+?(?:, [`'](.*)[`'])?\)", made)
         path = made.strip("`'") if call is None else shared[call[1]] + (call[2] or "")
-        path = re.sub(r"\$\{part\(\w+\)\}(\.mp4)?", "{}", path.replace("${asked(query)}", ""))
+        path = re.sub(r"\$\{part\(\w+\)\}(\.mp4|\.jpg)?", "{}", path.replace("${asked(query)}", ""))
         known.add(path.partition("?")[0])
         assert "$" not in path.partition("?")[0], name
     return known

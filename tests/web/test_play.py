@@ -1,5 +1,6 @@
 """People play in a real browser, and their scores are those that the same actions earn in Python."""
 
+import json
 import os
 import re
 import signal
@@ -11,10 +12,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import gymsolve
+import gymsolve.web
+from gymsolve.envs.families import find_family
 from gymsolve.envs.open_render_env import open_play_env
 from gymsolve.recipes import resolve
 from gymsolve.runs.demos import list_demos
 from gymsolve.runs.episodes import load_episode
+from gymsolve.service.recipes import list_recipes
 from tests.processes import children_of, soon_gone
 from tests.web.conftest import Served, serving
 
@@ -269,7 +273,55 @@ def test_what_goes_wrong_is_one_sentence_with_the_fix(server: Served, page: Page
     told = re.compile(r"^\s*(?!env\.id).*Nowhere-v0.*\(env\.id\)", re.IGNORECASE)
     expect(alert).to_have_text(told, timeout=60_000)  # a sentence first, and then which setting it is about
     page.goto(server.address("/play"))
-    page.get_by_role("link", name="CartPole-v1", exact=True).wait_for()
-    page.get_by_label("Any run").fill("nothing")
-    page.get_by_role("button", name="Watch").click()
+    page.get_by_label("Search").fill("nothing")
+    page.get_by_role("link", name="Watch the run nothing").click()
     expect(alert).to_contain_text("nothing", timeout=60_000)
+
+
+def test_what_there_is_to_play_has_pictures_families_and_a_search(
+    server: Served, page: Page, accessible: Callable[[Page], None]
+) -> None:
+    page.goto(server.address("/play"))
+    games = page.locator("a.choice")
+    page.get_by_role("heading", name="Classic control").wait_for()
+    whole = games.count()
+    assert page.locator("a.choice .picture").count() == whole
+    accessible(page)
+    page.get_by_label("Search").fill("toy cliff")  # of a family, and a part of a name
+    expect(games).to_have_count(1)
+    expect(page.get_by_role("status")).to_contain_text("1 environment,")
+    page.wait_for_function("() => document.querySelector('a.choice img').naturalWidth === 240")
+    page.get_by_label("Search").press("Enter")
+    page.wait_for_url("**/play?env=CliffWalking-v1")
+    page.goto(f"{server.origin}/play?search=own_envs:Broken-v0")
+    page.get_by_role("link", name="Play own_envs:Broken-v0").wait_for()
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.get_by_label("Search").fill("")
+    expect(games).to_have_count(whole)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_keys_are_named_before_the_first_one_is_pressed(server: Served, page: Page) -> None:
+    player = Player(page, server, "env=ALE/Pong-v5&paused=1").wait()
+    hints = page.locator(".hints")
+    expect(hints).to_contain_text("Space")
+    for arrow, label in (("↑", "up"), ("↓", "down"), ("→", "right")):
+        expect(hints.locator("li", has_text=label)).to_contain_text(arrow)
+    player.press("ArrowUp")
+    expect(hints).to_have_count(0)
+
+
+def test_every_environment_with_a_recipe_has_its_family_and_a_picture_or_a_reason() -> None:
+    """`python -m tools.env_pictures` draws what is missing."""
+    table = json.loads((Path(gymsolve.web.__file__).parent / "environments.json").read_text())
+    families = {recipe.env_id: find_family(recipe.env_id) for recipe in list_recipes().recipes}
+    assert {name: facts["family"] for name, facts in table.items()} == {
+        name: family.title or family.name for name, family in families.items()
+    }
+    without = {name for name, facts in table.items() if facts["picture"] is None}
+    assert without <= {
+        "Bandit-v0",
+        "Retro/SuperMarioBros-Nes-v0",
+    }  # no picture at all, and a game one has to own
+    there = {path.name for path in (Path(gymsolve.web.__file__).parent / "static" / "environments").iterdir()}
+    assert there == {facts["picture"] for facts in table.values()} - {None}

@@ -250,7 +250,11 @@ def test_a_page_of_a_run_is_whole(
     page.get_by_label("Smoothing").fill("0.9")
     assert len(drawn(page)) == 5  # x, as recorded, smoothed, evaluations, threshold
     charts = page.locator("figure.chart").count()
-    page.get_by_label("Add a chart").select_option("train/value_loss")
+    page.get_by_label("Add a chart").fill("train")  # of many metrics
+    page.get_by_label("Add a chart").press("Tab")
+    expect(page.get_by_role("status")).to_contain_text("No metric, or more than one, is called 'train'")
+    page.get_by_label("Add a chart").fill("value_loss")
+    page.get_by_label("Add a chart").press("Tab")
     expect(page.locator("figure.chart")).to_have_count(charts + 1)
     page.wait_for_function("() => [...document.querySelectorAll('.plot')].at(-1).chart.columns[0].length > 5")
     losses = [row["train/value_loss"] for row in run.read_metrics().rows if "train/value_loss" in row]

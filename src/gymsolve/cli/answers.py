@@ -15,6 +15,7 @@ from gymsolve.jobs.seeds import SeedsVerdict
 from gymsolve.jobs.start import StartedRun
 from gymsolve.jobs.trials import TriedFix
 from gymsolve.service.demos import ExportedDemos, ToldDemo
+from gymsolve.service.edit_runs import DeletedRuns, LabelledRun
 from gymsolve.service.environments import CheckedEnv, TunedSpeed
 from gymsolve.service.evaluation import Evaluation
 from gymsolve.service.logbook import Logbook, WrittenEntry
@@ -147,6 +148,9 @@ ANSWERS: dict[str, tuple[Printed, ...]] = {
     "runs list": (("", list[ListedRun]),),
     "runs show": (("", RunDetails),),
     "runs compare": (("", Comparison),),
+    "runs rename": (("", LabelledRun),),
+    "runs tag": (("", list[LabelledRun]),),
+    "runs delete": (("", DeletedRuns),),
     "recipes list": (("", list[ListedRecipe]),),
     "recipes show": (("", ShownRecipe),),
     "recipes check": (("", CheckedRecipes),),

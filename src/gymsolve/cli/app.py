@@ -39,8 +39,15 @@ COMMANDS = {
 }
 GROUPS = {
     "runs": (
-        "Runs: list, look at, compare.",
-        {"list": "runs:list_runs", "show": "show_runs:show", "compare": "show_runs:compare"},
+        "Runs: list, look at, compare, rename, tag, delete.",
+        {
+            "list": "runs:list_runs",
+            "show": "show_runs:show",
+            "compare": "show_runs:compare",
+            "rename": "edit_runs:rename",
+            "tag": "edit_runs:tag",
+            "delete": "edit_runs:delete",
+        },
     ),
     "recipes": (
         "Recipes: list, look at, check, format.",

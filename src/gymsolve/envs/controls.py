@@ -5,7 +5,7 @@ of a Discrete action and `#2.1` choice 1 of part 2, for buttons on a screen and 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -147,7 +147,21 @@ def _for_choices(env_id: str, labels: ActionLabels, action: ActionSpec) -> list[
         spare = names if counted else _SPARE  # numbers are keys themselves
         known = {(key,): choice for choice, key in enumerate(spare[: action.nvec[0]])}
     by_choice = {choice: keys for keys, choice in known.items()}
-    return [Binding(_plain(keys), names[choice], 0, choice) for choice, keys in sorted(by_choice.items())]
+    bindings = [Binding(_plain(keys), names[choice], 0, choice) for choice, keys in sorted(by_choice.items())]
+    return bindings + _with_other_keys(env_id, bindings)
+
+
+def _with_other_keys(env_id: str, bindings: Sequence[Binding]) -> list[Binding]:
+    """The same choices by keys that also stand for their keys."""
+    others = find_family(env_id).other_keys.get(bare_name(env_id), {})
+    added = []
+    for own, other in others.items():
+        for binding in bindings:
+            if other in binding.keys:
+                keys = tuple(own if key == other else key for key in binding.keys)
+                label = " ".join(own if word == other else word for word in binding.label.split())
+                added.append(replace(binding, keys=keys, label=label))
+    return added
 
 
 def _for_parts(env_id: str, labels: ActionLabels, action: ActionSpec) -> list[Binding]:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from gymsolve.errors import CodeRefusedError, GymsolveError, RunDamagedError, UsageError
 from gymsolve.jobs.place import Begun, Cursor, Ended, Job, Place
 from gymsolve.jobs.request import RunRequest
+from gymsolve.runs.deleted import deleted_runs
 from gymsolve.runs.files import HeldError, locked, os_errors, parse_json, to_json
 from gymsolve.runs.groups import groups_folder
 from gymsolve.runs.index import list_runs
@@ -226,13 +227,14 @@ class Queue:
         """
         jobs = jobs_under_way(place, self.group)
         runs = [run for run in reversed(list_runs(self.base)) if run.group == self.group]
-        begun = {request: run for run in runs if (request := self._request_of(run)) is not None}
+        begun = {request: run for run in runs if (request := self.request_of(run)) is not None}
+        deleted = self._deleted_requests()
         tasks: dict[str, Task] = {}
         for key, request in self.tasks().items():
             run = begun.get(request)
             if request in jobs:
                 tasks[key] = jobs[request]
-            elif run is not None and has_ended(run):
+            elif (run is not None and has_ended(run)) or (run is None and request in deleted):
                 continue
             elif run is None or request.until is not None:  # a resume would go on to the whole budget
                 self._require_trust(key, request, trust)
@@ -252,12 +254,14 @@ class Queue:
                 hint="If you know where it comes from: trust=True, once.",
             )
 
-    def _request_of(self, run: RunSummary) -> RunRequest | None:
+    def request_of(self, run: RunSummary) -> RunRequest | None:
         """The request by which a run of the group began; None if a person began it in another way."""
-        try:
-            return RunRequest.from_words(open_run(self.base / run.id).info()["command"][1:])
-        except UsageError:
-            return None
+        return _request_of_words(open_run(self.base / run.id).info()["command"][1:])
+
+    def _deleted_requests(self) -> set[RunRequest]:
+        """Requests whose runs have begun and were deleted: they do not begin again."""
+        gone = [run for run in deleted_runs(self.base).values() if run.group == self.group]
+        return {request for run in gone if (request := _request_of_words(run.command[1:])) is not None}
 
     def work_off(
         self,
@@ -277,6 +281,13 @@ class Queue:
                 raise UsageError(message, hint="Stop it first, or wait for its end.") from error
             tasks = self.left(place, trust=trust)
             return work_off(tasks, place, at_once=at_once, on_event=on_event, group=self.group, stop=stop)
+
+
+def _request_of_words(words: list[str]) -> RunRequest | None:
+    try:
+        return RunRequest.from_words(words)
+    except UsageError:
+        return None
 
 
 def has_ended(run: RunSummary) -> bool:

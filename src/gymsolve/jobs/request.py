@@ -43,7 +43,7 @@ _NUMBERS = ("seeds", "until", "at_once", "seed")
 _ONLY: dict[str, tuple[Verb, ...]] = {
     "seed": ("train", "fork"),
     "seeds": ("train",),
-    "at_once": ("train",),
+    "at_once": ("train", "resume"),
     "start_from": ("train",),
     "fresh_optimizer": ("resume",),
     "trust": ("resume", "fork"),
@@ -90,6 +90,7 @@ class RunRequest:
     def __post_init__(self) -> None:
         if isinstance(self.steps, str) and re.fullmatch("0|[1-9][0-9]{0,18}", self.steps):
             object.__setattr__(self, "steps", int(self.steps))
+        object.__setattr__(self, "max_seconds", _plain_number(self.max_seconds))
         self._require_fitting_fields()
         if self.env_or_ref.startswith("-"):  # it would be read as an option
             if self.verb == "train":
@@ -108,7 +109,8 @@ class RunRequest:
         if self.seeds is not None and not 2 <= self.seeds <= MOST_SEEDS:
             hint = f"Give 2 to {MOST_SEEDS:,}, or nothing for one."
             raise UsageError(f"{self.seeds} is no number of seeds to compare.", where="seeds", hint=hint)
-        if self.at_once is not None and (self.seeds is None or self.at_once < 1):
+        several = self.seeds is not None or self.env_or_ref.startswith("group:")
+        if self.at_once is not None and (not several or self.at_once < 1):
             raise UsageError("one or more of several seeds train at once.", where="at_once")
         if (self.until is None) != (self.trial is None):
             raise UsageError("a trial has an end and a command that it is of.", where="trial")
@@ -208,6 +210,15 @@ def setting_words(settings: Settings) -> list[str]:
 def flag_words(name: str, value: object) -> list[str]:
     """An option with its value as words of a command line; none without a value."""
     return [] if value is None else [name, str(value)]
+
+
+def _plain_number(value: float | str | None) -> float | str | None:
+    """A number of seconds in one form, however it was written: requests are found by their equality."""
+    if isinstance(value, str):
+        if not re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,15})?", value):
+            return value
+        value = float(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _require_word(word: str) -> None:

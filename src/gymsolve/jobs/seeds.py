@@ -36,7 +36,7 @@ class SeedResult(Answer):
     run: str | None
     """None if it never began."""
     status: str
-    """The status of its run, or `not begun`."""
+    """The status of its run, or `not begun`, or `deleted`."""
     reason: str | None
     solved: bool
     env_steps: int
@@ -46,6 +46,11 @@ class SeedResult(Answer):
     """Mean reward of its last evaluation."""
     solved_after: int | None
     """Environment steps of the evaluation that proved it solved."""
+
+    @property
+    def can_go_on(self) -> bool:
+        """True if a resume of its group trains it."""
+        return not self.has_ended and self.status != "deleted"
 
     @property
     def has_ended(self) -> bool:
@@ -129,8 +134,11 @@ def resume_tasks(group: Group, change: RunRequest, place: Place) -> dict[str, Ru
     plain = RunRequest(
         "resume", change.env_or_ref, fresh_optimizer=change.fresh_optimizer, trust=change.trust
     )
+    deleted = group.deleted_seeds()
     for seed in group.seeds:
         run = begun.get(seed)
+        if run is None and seed in deleted:
+            continue  # it was trained, and a person did not want to keep it
         if run is None:
             _require_trust(group, change.trust)
             request = _begin(group, seed)
@@ -192,8 +200,9 @@ def _lookup(config: dict[str, Any], path: str) -> Any:
 
 def judge_seeds(group: Group, *, seconds: float = 0.0, reason: str | None = None) -> SeedsVerdict:
     """The verdict over all seeds, from the files of their runs."""
-    begun = group.runs()
-    results = [_result(seed, begun.get(seed)) for seed in group.seeds]
+    begun, deleted = group.runs(), group.deleted_seeds()
+    missing = {seed: "deleted" if seed in deleted else "not begun" for seed in group.seeds}
+    results = [_result(seed, begun.get(seed), missing[seed]) for seed in group.seeds]
     finals = [seed.final_reward for seed in results if seed.final_reward is not None]
     steps = [seed.solved_after for seed in results if seed.solved_after is not None]
     low, high = median_interval(finals) or (None, None)
@@ -222,9 +231,9 @@ def _success_needed(run: Run) -> float | None:
     return config.get("solved_at") if config.get("solved_by") == "success_rate" else None
 
 
-def _result(seed: int, run: Run | None) -> SeedResult:
+def _result(seed: int, run: Run | None, missing: str) -> SeedResult:
     if run is None:
-        return SeedResult(seed, None, "not begun", None, False, 0, 0.0, None, None, None)
+        return SeedResult(seed, None, missing, None, False, 0, 0.0, None, None, None)
     summary, rows = run.summary(), run.read_metrics().rows
     judged = [row for row in rows if row.get("eval/mean_reward") == row.get("eval/mean_reward", "")]
     proof = [row["env_steps"] for row in judged if row.get("solved") == 1.0]

@@ -6,10 +6,12 @@ from pydantic import Field
 
 from gymsolve.doctor.diagnose_run import diagnose_path
 from gymsolve.errors import GymsolveError, UsageError
+from gymsolve.jobs.queue import Queue
+from gymsolve.jobs.requested_queue import QueueState, open_queue
 from gymsolve.mcp.tool import DATA, Arguments, Content, Record, Reply, Tell, Tool, refuse_given, shorten
 from gymsolve.runs.groups import GROUP
 from gymsolve.service.agent_limits import Home, own_run, require_own
-from gymsolve.service.group_changes import GroupNews, wait_for_group
+from gymsolve.service.group_changes import GroupNews, wait_for_group, wait_for_queue
 from gymsolve.service.run_changes import News, wait_for
 from gymsolve.view.diagnosed_run import DiagnosedRun
 from gymsolve.view.report.markdown import render_markdown
@@ -93,6 +95,10 @@ def _news(home: Home, given: Look, tell: Tell) -> Reply:
 
 
 def _group(home: Home, given: Look, tell: Tell) -> Reply:
+    queue = open_queue(given.run, home.runs_dir)
+    if queue is not None:
+        return _queue(queue, given, tell)
+
     def heard(news: GroupNews) -> None:
         seeds = len(news.seeds)
         done = sum(seed.get("env_steps", 0) for seed in news.seeds)
@@ -102,6 +108,18 @@ def _group(home: Home, given: Look, tell: Tell) -> Reply:
     if news.status == "running":
         return Record(news.to_json(), "rl_run(run, wait=45) again.")
     return Record(news.to_json(), "rl_compare(runs=[this group, another]) says whether they differ.")
+
+
+def _queue(queue: Queue, given: Look, tell: Tell) -> Reply:
+    def heard(state: QueueState) -> None:
+        runs = len(state.runs)
+        tell(runs - state.training - state.waiting, runs, f"{state.training} train, {state.waiting} wait")
+
+    state, going = wait_for_queue(queue, given.wait, tell=heard)
+    facts = {"run": state.run, "status": "running" if going else "ended", **state.to_json()}
+    if going:
+        return Record(facts, "rl_run(run, wait=45) again.")
+    return Record(facts, "rl_compare(runs=[ID, ID]) sets its runs side by side.")
 
 
 def _following(home: Home, news: News) -> str:
@@ -128,14 +146,19 @@ def _following(home: Home, news: News) -> str:
 
 
 def _report(home: Home, given: Look) -> Reply:
-    run, _ = own_run(given.run, home)
+    return Content(report_page(home, given.run, given.offset, "offset={}"), quoted=True)
+
+
+def report_page(home: Home, ref: str, offset: int, more: str) -> str:
+    """A part of the report of a run; `more` says how to ask for what begins at {}."""
+    run, _ = own_run(ref, home)
     text = render_markdown(compose(DiagnosedRun(run)))
-    if given.offset and given.offset >= len(text):
+    if offset and offset >= len(text):
         raise UsageError(f"the report has {len(text):,} characters.", where="offset")
-    part = text[given.offset : given.offset + _PAGE]
-    left = len(text) - given.offset - len(part)
-    following = f"\n[{left:,} more characters: offset={given.offset + len(part)}]" if left else ""
-    return Content(f"[Report of {run.id}. {DATA}]\n{part}{following}", quoted=True)
+    part = text[offset : offset + _PAGE]
+    left = len(text) - offset - len(part)
+    following = f"\n[{left:,} more characters: {more.format(offset + len(part))}]" if left else ""
+    return f"[Report of {run.id}. {DATA}]\n{part}{following}"
 
 
 LOOK = Tool("rl_run", Look, _look)

@@ -74,7 +74,9 @@ def _plan(home: Home, given: Plan, tell: Tell) -> Reply:
 
 
 class Runs(Arguments):
-    query: Annotated[str, Field(description="Words of the id, status:solved, env:CartPole, algo:ppo")] = ""
+    query: Annotated[
+        str, Field(description="Words of the id, status:solved, env:CartPole, algo:ppo, tag:x")
+    ] = ""
     trials: Annotated[bool, Field(description="Also runs that tried a remedy")] = False
     limit: Annotated[int, Field(ge=1, le=100)] = 15
     offset: Annotated[int, Field(ge=0)] = 0
@@ -88,6 +90,8 @@ def _runs(home: Home, given: Runs, tell: Tell) -> Reply:
         f"{run.id}  {run.status}  {run.env_steps:,} of {run.steps or 0:,} steps  "
         f"best {number(run.best_reward)}  {age(run.created)}"
         + (f"  because: {run.reason[:200]!r}" if run.status in ("crashed", "damaged") and run.reason else "")
+        + (f"  called {run.label!r}" if run.label else "")
+        + (f"  tags: {' '.join(run.tags)}" if run.tags else "")
         + (f"  group:{run.group}" if run.group else "")
         + (f"  from {(run.parent or {}).get('run')}" if run.parent else "")
         for run in runs[given.offset :]

@@ -6,7 +6,6 @@ server. Errors are results that name the fix; no error of a tool ends the server
 
 import base64
 import json
-import os
 import sys
 import threading
 import traceback
@@ -24,21 +23,22 @@ from mcp.server import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from gymsolve.errors import GymsolveError, UnknownRunError, did_you_mean
+from gymsolve.errors import GymsolveError, UnknownRunError, UsageError, did_you_mean
 from gymsolve.jobs.cancellation import wanted_until
 from gymsolve.mcp import acting, reading
+from gymsolve.mcp.looking import report_page
 from gymsolve.mcp.prompts import PROMPTS, Prompt, read_text
 from gymsolve.mcp.tool import Arguments, Content, Record, Reply, Tool, read_arguments, shorten
 from gymsolve.mcp.words import facts_in_tool_words, in_tool_words
-from gymsolve.runs.files import os_sentence, read_file
+from gymsolve.runs.files import os_sentence
 from gymsolve.service.agent_limits import Home, own_run
 from gymsolve.view.diagnosed_run import DiagnosedRun
 
 TOOLS: tuple[Tool, ...] = (*reading.TOOLS, *acting.TOOLS)
-_PARTS = ("config", "alerts", "report")
+_PARTS = {"config": "", "alerts": "", "report": "{?offset}"}
+"""Resources of a run, and what their addresses may ask for."""
 _MOST_CALLS = 200
 _MOST_ERROR = 1000
-_LONGEST_REPORT = 16 << 20
 _INVALID = -32602
 _TICK = 2.0
 """Seconds between reports of a call that works."""
@@ -69,8 +69,8 @@ def make_server(home: Home) -> Server[Any]:
 
     async def list_templates(context: Context, params: Any) -> types.ListResourceTemplatesResult:
         templates = [
-            types.ResourceTemplate(uri_template=f"run://{{run}}/{part}", name=f"{part} of a run")
-            for part in _PARTS
+            types.ResourceTemplate(uri_template=f"run://{{run}}/{part}{query}", name=f"{part} of a run")
+            for part, query in _PARTS.items()
         ]
         return types.ListResourceTemplatesResult(resource_templates=templates)
 
@@ -242,29 +242,32 @@ def _resource(home: Home, uri: str) -> str:
         page = next((page for page in _docs() if page.stem == rest), None)
         if page is not None:
             return page.read_text(encoding="utf-8")
-    run, _, part = rest.partition("/")
-    if kind != "run" or part not in _PARTS:
+    run, _, asked = rest.partition("/")
+    part, _, query = asked.partition("?")
+    if kind != "run" or part not in _PARTS or (query and not _PARTS[part]):
         raise MCPError(_INVALID, f"there is no resource {uri!a}: run://RUN/config, alerts or report")
     try:
-        return _part(home, run, part)
+        return _part(home, run, part, query)
     except GymsolveError as error:
         raise MCPError(_INVALID, str(error)) from error
     except OSError as error:
         raise MCPError(_INVALID, str(os_sentence(error))) from error
 
 
-def _part(home: Home, ref: str, part: str) -> str:
+def _part(home: Home, ref: str, part: str, query: str) -> str:
     run, _ = own_run(ref, home)
     if part == "config":
         return json.dumps(run.config_json(), ensure_ascii=False, indent=1)
     if part == "report":
-        page = run.path / "report.md"
-        written = os.path.lexists(page)
-        return (
-            read_file(page, most=_LONGEST_REPORT).decode(errors="replace")
-            if written
-            else "No report was written yet."
-        )
+        return report_page(home, ref, _offset(query), f"run://{run.id}/report?offset={{}}")
     findings = DiagnosedRun(run).findings.to_json()
     names = ("run", "env_steps", "roots", "consequences", "lint", "problems")
     return json.dumps({name: findings[name] for name in names}, ensure_ascii=False, indent=1)
+
+
+def _offset(query: str) -> int:
+    """Where a part of a report begins."""
+    name, _, number = query.partition("=")
+    if query and not (name == "offset" and number.isascii() and number.isdecimal() and len(number) < 12):
+        raise UsageError(f"{query[:40]!r} asks for no part of a report.", hint="Write ?offset=6000")
+    return int(number or 0)

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -154,6 +154,10 @@ def read_arguments(tool: Tool, given: dict[str, Any]) -> Arguments:
         first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
         names = list(tool.arguments.model_fields)
         place = ".".join(str(part) for part in first["loc"])
+        inner = _inner_arguments(tool, first["loc"])
+        if first["type"] == "extra_forbidden" and inner is not None:
+            text = f"there is no argument {first['loc'][-1]!r}."
+            raise UsageError(text, where=place, hint=f"It takes: {', '.join(inner)}.") from error
         if first["type"] == "extra_forbidden":
             hint = _meant(place, names) or f"{tool.name} takes: {', '.join(names)}."
             raise UsageError(f"{tool.name} has no argument {place!r}.", hint=hint) from error
@@ -177,6 +181,14 @@ def _require_text(tool: Tool, name: str, value: Any) -> None:
 
 
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+def _inner_arguments(tool: Tool, place: Sequence[str | int]) -> list[str] | None:
+    """The arguments of an entry of a list, if the place is within one."""
+    field = tool.arguments.model_fields.get(str(place[0]))
+    kinds = () if field is None or len(place) < 3 else get_args(field.annotation)
+    entry = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Arguments)), None)
+    return None if entry is None else list(entry.model_fields)
+
+
 _OTHER_NAMES = {
     "env": "environment env_id environment_id env_name gym_id id task game recipe name",
     "set": "settings config overrides hyperparameters hyperparams params parameters options kwargs changes",

@@ -1,4 +1,4 @@
-"""Groups: runs that one `gymsolve train --seeds` began, which differ in their seed alone.
+"""Groups: runs that one `gymsolve train --seeds` began, which differ in their seed alone; names of queues.
 
 `groups/<id>.json` beside the runs holds what is needed to go on: the seeds, and the words after
 `gymsolve train` without one. Runs name their group in `run.json`, so a group is found without this file too.
@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from gymsolve.errors import RunDamagedError, UnknownRunError, did_you_mean
+from gymsolve.runs.deleted import deleted_runs
 from gymsolve.runs.files import os_errors, read_json, replace_json
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.run import Run, now, open_run, slug
@@ -59,6 +60,11 @@ class Group:
         begun = {run.seed: open_run(self.base / run.id) for run in oldest_first if run.group == self.id}
         return {seed: begun[seed] for seed in self.seeds if seed in begun}
 
+    def deleted_seeds(self) -> set[int]:
+        """Seeds whose run was deleted, and that have no other."""
+        gone = {run.seed for run in deleted_runs(self.base).values() if run.group == self.id}
+        return {seed for seed in gone - set(self.runs()) if seed is not None} if gone else set()
+
 
 def create_group(base: Path | str | None, *, name: str, seeds: Sequence[int], words: Sequence[str]) -> Group:
     """Store the seeds and arguments of a group; nothing has begun yet."""
@@ -71,6 +77,19 @@ def create_group(base: Path | str | None, *, name: str, seeds: Sequence[int], wo
     replace_json(group.path, {"schema_version": SCHEMA_VERSION, **facts, "created": now()})
     trust_words(group.id, group.words)
     return group
+
+
+def find_queue(ref: str, base: Path | str | None = None) -> str | None:
+    """The id of the stored queue that `group:ID` names, or a part of it; None where it names none."""
+    part = ref.removeprefix(GROUP)
+    ids = [path.stem for path in groups_folder(runs_folder(base).absolute()).glob("*.jsonl")]
+    matches = [part] if part in ids else [name for name in ids if part and part in name]
+    return matches[0] if len(matches) == 1 else None
+
+
+def queue_stop(base: Path, queue: str) -> Path:
+    """A file that is present while somebody asks a queue to stop."""
+    return groups_folder(base) / f"{queue}.stop"
 
 
 def find_group(ref: str, base: Path | str | None = None) -> Group:

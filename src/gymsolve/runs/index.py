@@ -16,7 +16,7 @@ from gymsolve.runs.summary import SCHEMA_VERSION, STATUSES, RunSummary, holds_ru
 LAST = "@last"
 LOCK = ".lock"
 _INDEX = "index.json"
-_FILTERS = ("status", "env", "algo", "variant", "group")
+_FILTERS = ("status", "env", "algo", "variant", "group", "tag")
 
 
 def list_runs(
@@ -24,13 +24,14 @@ def list_runs(
 ) -> list[RunSummary]:
     """Runs, newest first, that match every word of `query`; `trials` of other runs only if wanted.
 
-    A word is part of the id, the name or the group, or one of `status:solved`, `env:CartPole`, `algo:ppo`,
-    `variant:fast`, `group:5seeds-3f2a`.
+    A word is part of the id, the name, the label, a tag or the group, or one of `status:solved`,
+    `env:CartPole`, `algo:ppo`, `variant:fast`, `group:5seeds-3f2a`, `tag:baseline`.
     """
     folder = runs_folder(base)
     _words(query)  # refuse a wrong query before folders are read
     runs = _summaries(folder)
-    if _statuses_in_index(folder) != {run.id: run.status for run in runs} and folder.is_dir():
+    shown = {run.id: (run.status, run.label, run.tags) for run in runs}
+    if _shown_in_index(folder) != shown and folder.is_dir():
         # The list is right either way: a folder that cannot be written, or is busy, can still be read.
         with contextlib.suppress(RunDamagedError), locked(folder / LOCK, timeout=1.0):
             _write_index(folder, _summaries(folder))
@@ -57,6 +58,13 @@ def record_run(folder: Path, *, last: bool = False) -> None:
     else:
         runs = _newest_first([*(entries[name] for name in others), summarize(folder)])
     _write_index(base, runs)
+
+
+def record_deletion(base: Path) -> None:
+    """Bring the index up to date after a run has disappeared; the caller holds the lock."""
+    entries, there = _entries(base), {path.name for path in run_folders(base)}
+    known = None if entries is None or there - set(entries) else [entries[name] for name in there]
+    _write_index(base, _summaries(base) if known is None else _newest_first(known))
 
 
 def run_folders(base: Path) -> list[Path]:
@@ -91,14 +99,17 @@ def _entries(base: Path) -> dict[str, RunSummary] | None:
 
 def _checked_entry(entry: RunSummary) -> RunSummary:
     """An entry that can be sorted among others and written again."""
-    if not isinstance(entry.created, str) or entry.status not in STATUSES:
+    sound = isinstance(entry.created, str) and isinstance(entry.label, str) and isinstance(entry.tags, list)
+    if not sound or entry.status not in STATUSES:
         raise TypeError(f"the entry of {entry.id!r} is not one of a run")
     return entry
 
 
-def _statuses_in_index(base: Path) -> dict[str, str] | None:
+def _shown_in_index(base: Path) -> dict[str, tuple[str, str, list[str]]] | None:
     entries = _entries(base)
-    return None if entries is None else {name: entry.status for name, entry in entries.items()}
+    if entries is None:
+        return None
+    return {name: (entry.status, entry.label, entry.tags) for name, entry in entries.items()}
 
 
 # ------------------------------------------------------------------------------------- query
@@ -132,6 +143,8 @@ def _matches(run: RunSummary, word: str) -> bool:
             return value in run.env_id.lower()
         if key == "group":
             return run.group is not None and value in run.group.lower()
+        if key == "tag":
+            return value in map(str.lower, run.tags)
         exact = {"status": run.status, "algo": run.algo, "variant": run.variant}
         return value == exact[key].lower()
-    return word.lower() in f"{run.id}\n{run.name}\n{run.group or ''}".lower()
+    return word.lower() in "\n".join((run.id, run.name, run.label, run.group or "", *run.tags)).lower()

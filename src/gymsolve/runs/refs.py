@@ -7,8 +7,10 @@ from typing import Any
 
 from gymsolve.errors import CheckpointError, RunDamagedError, UnknownRunError, did_you_mean
 from gymsolve.runs.checkpoints import list_checkpoints, pointed, read_meta
+from gymsolve.runs.deleted import when_deleted
 from gymsolve.runs.files import read_pointer
 from gymsolve.runs.index import LAST, is_filter, list_runs, run_folders
+from gymsolve.runs.labels import read_labels
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import RUN_ID, Run, open_run, slug
 from gymsolve.runs.stage_checkpoints import STAGE
@@ -56,8 +58,9 @@ def find_run(ref: str, base: Path | str | None = None) -> Run:
     `@last` is the run started or resumed most recently. `@best:ENV` is the run of that environment
     (or recipe name) whose best checkpoint has the highest mean reward, the newest of equals; plain
     `@best` means the environment of `@last`, as rewards of different ones do not compare. Anything
-    else is a path, an id, or a part of an id that occurs in no other. `@last` and `@best` never name a trial
-    of another run, and a part of an id does so only if it fits no other run.
+    else is a path, an id, the name that a person gave a run, or a part of an id that occurs in no
+    other. `@last` and `@best` never name a trial of another run, and a part of an id does so only if
+    it fits no other run.
     """
     folder = runs_folder(base)
     if ref == LAST:
@@ -71,9 +74,12 @@ def find_run(ref: str, base: Path | str | None = None) -> Run:
         return open_run(folder / ref)
     if ref and holds_run(Path(ref)):
         return open_run(ref)
+    labelled = [name for name in ids if ref and read_labels(folder / name).label.lower() == ref.lower()]
+    if len(labelled) == 1:
+        return open_run(folder / labelled[0])
     part = slug(ref).lower()
     prefixed = [name for name in ids if part and name.lower().startswith(part)]
-    matches = prefixed or [name for name in ids if part and part in name.lower()]
+    matches = labelled or prefixed or [name for name in ids if part and part in name.lower()]
     if len(matches) > 1:
         matches = [name for name in matches if not summarize(folder / name).is_trial] or matches
     if len(matches) == 1:
@@ -178,6 +184,8 @@ def _readable(summary: RunSummary) -> RunSummary:
 
 
 def _unknown(ref: str, ids: list[str], folder: Path) -> UnknownRunError:
+    if (day := when_deleted(folder, ref)) is not None:
+        return UnknownRunError(f"run {ref} was deleted on {day}.", hint="List the runs with: gymsolve runs")
     if RUN_ID.fullmatch(ref):
         return UnknownRunError(
             f"no run in {folder} is called '{ref}'.", hint=f"If it was pushed: gymsolve pull {ref}"

@@ -315,3 +315,19 @@ GROUP: Fields = {
     "words": _LIST_OF_WORDS,
 }
 """`groups/<id>.json`, without its id."""
+
+LABELS: Fields = {
+    "label": Field(lambda value: _is_text(value) and value.isprintable(), "a printable text"),
+    "tags": Field(_list_of(lambda tag: _is_text(tag) and tag.isprintable() and " " not in tag), "words"),
+}
+"""`labels.json`."""
+
+DELETED: Fields = {
+    "time": _MOMENT,
+    "run": _NAME,
+    **dict.fromkeys(("name", "label"), _TEXT),
+    "group": _TEXT.or_none(),
+    "seed": _WHOLE.or_none(),
+    "command": _LIST_OF_WORDS,
+}
+"""A line of `deleted.jsonl`."""

@@ -5,13 +5,14 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from gymsolve.errors import RunDamagedError
 from gymsolve.runs import process
 from gymsolve.runs.files import adrift, is_adrift, read_json
+from gymsolve.runs.labels import read_labels
 from gymsolve.runs.records import last_record, read_records
 from gymsolve.runs.schema import EVENT, EVENTS, INFO, find_fault, is_shallow
 
@@ -21,6 +22,8 @@ Status = Literal["running", "finished", "solved", "stopped", "crashed", "damaged
 SILENT = "the process ended without a word"
 """The reason of a run whose process is gone without a reason."""
 STATUSES: tuple[str, ...] = get_args(Status)
+_ELSEWHERE = ("id", "group", "label", "tags")
+"""Fields of a summary that `run.json` does not have, or not always."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,9 @@ class RunSummary:
     parent: dict[str, Any] | None = None
     group: str | None = None
     """The id that the runs of one `train --seeds` share."""
+    label: str = ""
+    """The name that a person gave it; it is found by this as by its id."""
+    tags: list[str] = field(default_factory=list)
 
     @property
     def is_trial(self) -> bool:
@@ -114,16 +120,18 @@ def _end_in_events(folder: Path) -> dict[str, Any]:
 
 def summarize(folder: Path) -> RunSummary:
     """The state of a run as of now; damage is a status, so that a bad run does not hide others."""
+    named = read_labels(folder)
+    label, tags = named.label, list(named.tags)
     try:
         info = read_info(folder)
-        fields = {key: info[key] for key in RunSummary.__dataclass_fields__ if key not in ("id", "group")}
-        fields |= {"parent": _parent(info), "group": info.get("group")}
+        fields = {key: info[key] for key in RunSummary.__dataclass_fields__ if key not in _ELSEWHERE}
+        fields |= {"parent": _parent(info), "group": info.get("group"), "label": label, "tags": tags}
         if info["status"] == "running":
             fields["env_steps"] = _reached(folder, info["env_steps"])
             if not process.is_alive(info, folder):
                 fields |= {"status": "crashed", "reason": SILENT}
     except RunDamagedError as error:
-        return RunSummary(id=folder.name, reason=str(error))
+        return RunSummary(id=folder.name, reason=str(error), label=label, tags=tags)
     return RunSummary(id=folder.name, **fields)
 
 

@@ -1,4 +1,4 @@
-"""A run's videos: `videos/<name>.mp4`, each described by `videos/<name>.json`."""
+"""A run's videos: `videos/<name>.mp4`, each described by `<name>.json`, with a still picture `<name>.jpg`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,6 +40,12 @@ def episode_place(run: Run, name: str) -> Path:
     return make_folder(run.path / "episodes") / f"{name}.npz"
 
 
+def poster_of(path: Path) -> Path | None:
+    """The place of the still picture of a video, `<name>.jpg` beside it; None outside of a run."""
+    in_run = path.parent.name == "videos" and (path.parent.parent / "run.json").exists()
+    return path.with_suffix(".jpg") if in_run else None
+
+
 def describe_video(path: Path, facts: dict[str, Any]) -> None:
     """Write the description of a finished video."""
     replace_json(path.with_suffix(".json"), {"schema_version": SCHEMA_VERSION, **facts})
@@ -58,6 +64,23 @@ def list_videos(run: Run) -> list[Video]:
     """All videos: best and final first, then by the steps of what they show."""
     paths = plain_files(run.path / "videos", "[!.]*.mp4")
     return sorted((Video(path, _facts(path)) for path in paths), key=_rank)
+
+
+def same_films(videos: Sequence[Video]) -> list[tuple[Video, list[str]]]:
+    """Each film once, with its further names: the best policy is often the final one."""
+    films: list[tuple[Video, list[str]]] = []
+    for video in videos:
+        twin = next((names for other, names in films if _told(other) and _told(other) == _told(video)), None)
+        if twin is None:
+            films.append((video, []))
+        else:
+            twin.append(video.name)
+    return films
+
+
+def _told(video: Video) -> dict[str, Any]:
+    """The facts of a video without the time of recording, which a copy has not taken."""
+    return {name: value for name, value in video.facts.items() if name != "recording_seconds"}
 
 
 def find_best_video(run: Run) -> Video | None:

@@ -4,14 +4,17 @@ Pages and agents start runs through this module; `agent_limits.py` decides what 
 """
 
 import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gymsolve.doctor.fix import SEEDS, PlannedFix, plan_fix
-from gymsolve.errors import UsageError, did_you_mean
+from gymsolve.doctor.lint import lint
+from gymsolve.errors import GymsolveError, UsageError, did_you_mean
 from gymsolve.jobs.local import jobs_at_once
 from gymsolve.jobs.request import RunRequest, require_env
+from gymsolve.jobs.requested_queue import create_queue
 from gymsolve.jobs.start import StartedRun, start, start_fix
 from gymsolve.recipes import apply_overrides, resolve, split_name, validate
 from gymsolve.recipes.files import DERIVED, uses_recipe
@@ -53,6 +56,43 @@ def start_request(request: RunRequest, home: Home, key: str | None = None) -> Al
         return start(limited, runs_dir=home.runs_dir, limit=room.patience)
 
     return start_within(home.limits, begin, need, key=key, runs_dir=home.runs_dir)
+
+
+def start_queue(requests: Sequence[RunRequest], home: Home, key: str | None = None) -> Allowance:
+    """Start different runs as one queue, if the limits allow all of them; the answer names `group:ID`."""
+    needs = []
+    for at, request in enumerate(requests):
+        require_env(request.env_or_ref)
+        try:
+            needs.append(_need_of_new(request, home))
+        except GymsolveError as error:
+            error.where = f"requests[{at}]" + (f".{error.where}" if error.where else "")
+            raise
+    seconds = [need.seconds for need in needs]
+    whole = Request(
+        [word for request in requests for word in request.words()],
+        sum(need.steps for need in needs),
+        begun=None,
+        at_once=jobs_at_once(1, len(requests)),
+        jobs=len(requests),
+        seconds=None if None in seconds else sum(filter(None, seconds)),
+    )
+
+    def begin(room: Room) -> StartedRun:
+        share = _time_limit(room, len(requests))
+        queue = create_queue([_limited(request, share) for request in requests], home.runs_dir)
+        again = RunRequest("resume", f"{GROUP}{queue.group}", at_once=room.at_once)
+        return start(again, runs_dir=home.runs_dir, limit=room.patience)
+
+    return start_within(home.limits, begin, whole, key=key, runs_dir=home.runs_dir)
+
+
+def _limited(request: RunRequest, seconds: int | None) -> RunRequest:
+    """The request with its share of the hours that are left, unless it asks for less."""
+    own = _seconds(request.settings().get("max_seconds"))
+    if seconds is None or (own is not None and own <= seconds):
+        return request
+    return replace(request, max_seconds=seconds)
 
 
 def _need_of_new(request: RunRequest, home: Home) -> Request:
@@ -112,6 +152,13 @@ def _need_of_rest(request: RunRequest, run: Run, which: str | None, spent: float
         seconds=config.max_seconds if "max_seconds" in asked else None,
         trained=spent if begun == done else 0.0,
     )
+
+
+def foreseen_doubts(request: RunRequest, home: Home) -> list[str]:
+    """Doubts about the settings with which a run would go on, or a fork begin."""
+    run, _ = own_run(request.env_or_ref, home)
+    config, _ = apply_overrides(validate(run.config_json()["config"]), request.settings())
+    return [str(doubt) for doubt in lint(config)]
 
 
 @dataclass(frozen=True)

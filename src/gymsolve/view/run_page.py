@@ -7,9 +7,11 @@ from typing import Any
 
 from gymsolve.errors import UnknownRunError
 from gymsolve.runs import Run, open_run, runs_folder
+from gymsolve.runs.deleted import when_deleted
 from gymsolve.runs.files import open_plain, os_errors
+from gymsolve.runs.labels import LABELS_FILE
 from gymsolve.runs.summary import holds_run
-from gymsolve.runs.videos import Video, cut_note
+from gymsolve.runs.videos import Video, cut_note, poster_of, same_films
 from gymsolve.text import number, printable, setting
 from gymsolve.view.run_view import RunView
 from gymsolve.view.runs import RunsDir
@@ -20,18 +22,25 @@ _LINES = 80
 _PLACED = ("time", "kind", "env_steps", "text", "title")
 """Fields of an event that have a place of their own."""
 _REPORT = "report.html"
-_FILES = ("run.json", "config.json", "events.jsonl", "log.txt", "stop", _REPORT)
+_FILES = ("run.json", "config.json", "events.jsonl", "log.txt", "stop", LABELS_FILE, _REPORT)
 _FOLDERS = ("checkpoints", "checkpoints/best", "videos")
 
 
 def run_by_id(name: str, runs_dir: RunsDir = None) -> Run:
     """The run with exactly this id: never a path, so that no name leads out of the folder."""
+    return open_run(folder_by_id(name, runs_dir))
+
+
+def folder_by_id(name: str, runs_dir: RunsDir = None) -> Path:
+    """The folder of the run with exactly this id, which may be damaged."""
     folder = runs_folder(runs_dir).absolute()
     plain = name not in ("", ".", "..") and name[0] != "-" and not set(name) & {"/", "\\", "\0"}
     if not plain or len(name) > 255 or not holds_run(folder / name):
+        if plain and len(name) <= 255 and (day := when_deleted(folder, name)) is not None:
+            raise UnknownRunError(f"run {name} was deleted on {day}.", hint="Go back to the list of runs.")
         text = name if len(name) < 100 else f"{name[:97]}..."
         raise UnknownRunError(f"there is no run '{text}' (any more).", hint="Go back to the list of runs.")
-    return open_run(folder / name)
+    return folder / name
 
 
 def run_stamp(run: Run) -> str:
@@ -50,6 +59,7 @@ def look_over(run: Run) -> dict[str, Any]:
         "host": str(view.info["host"]),
         "best_reward": view.best_reward,
         "threshold": view.threshold,
+        "parent_deleted": view.parent_deleted,
         "training_unit": view.training_unit,
         "solved": view.summary.is_solved,
         "command": view.info.get("command", []),
@@ -60,7 +70,7 @@ def look_over(run: Run) -> dict[str, Any]:
             for path, value in _leaves(view.stored["config"], decided, ())
         ],
         "checkpoints": view.checkpoints,
-        "videos": [_video(video) for video in view.videos],
+        "videos": [_video(*film) for film in same_films(view.videos)],
         "logbook": [vars(entry) for entry in view.logbook],
         "events": [_event(event) for event in reversed(view.shown_events[-_EVENTS:])],
         "log": _last_lines(run.path / "log.txt"),
@@ -80,10 +90,12 @@ def _leaves(node: Any, decided: dict[str, str], path: tuple[str, ...]) -> Iterat
         yield dotted, node
 
 
-def _video(video: Video) -> dict[str, Any]:
-    facts = video.facts
+def _video(video: Video, others: list[str]) -> dict[str, Any]:
+    facts, poster = video.facts, poster_of(video.path)
     return {
         "name": video.name,
+        "names": [video.name, *others],
+        "poster": poster is not None and _is_plain(poster),
         **{name: facts.get(name) for name in ("checkpoint", "env_steps")},
         "episode_return": facts.get("return"),
         "note": cut_note(facts).removeprefix(", "),

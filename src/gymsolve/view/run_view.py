@@ -13,6 +13,7 @@ from gymsolve import recipes
 from gymsolve.metrics.time_accounting import Spending, spent_in_all
 from gymsolve.metrics.training_returns import training_unit
 from gymsolve.runs.checkpoints import survey_checkpoints
+from gymsolve.runs.deleted import when_deleted
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.logbook import LogEntry, entries_about
 from gymsolve.runs.records import Records
@@ -116,6 +117,12 @@ class RunView:
     def logbook(self) -> list[LogEntry]:
         """Entries about it, oldest first."""
         return entries_about(self.run.path.parent, self.run.id)
+
+    @cached_property
+    def parent_deleted(self) -> str | None:
+        """The day on which the run that it began from was deleted; None where it was not."""
+        parent = self.summary.parent
+        return None if parent is None else when_deleted(self.run.path.parent, str(parent.get("run")))
 
     @cached_property
     def trials(self) -> list[RunSummary]:

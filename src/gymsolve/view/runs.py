@@ -9,8 +9,10 @@ from gymsolve.errors import UsageError
 from gymsolve.runs import Run, RunSummary, best_reward, find_run, read_meta, runs_folder, split_ref
 from gymsolve.runs import list_runs as find_runs
 from gymsolve.runs.checkpoints import pointed
-from gymsolve.runs.groups import GROUP, Group, find_group
+from gymsolve.runs.files import replace_text
+from gymsolve.runs.groups import GROUP, Group, find_group, find_queue, queue_stop
 from gymsolve.runs.logbook import LogEntry
+from gymsolve.runs.run import now
 from gymsolve.view.run_view import RunView, restore_nan
 from gymsolve.view.stages import VisitedStage
 
@@ -51,6 +53,8 @@ class RunDetails(Answer, RunSummary):
     best_reward: float | None
     threshold: float | None
     """Mean reward at which it counts as solved."""
+    parent_deleted: str | None
+    """The day on which the run that it began from was deleted; None where it was not."""
     trials: list[ListedRun]
     """Runs that tried something for this one, oldest first."""
     logbook: list[LogEntry]
@@ -113,6 +117,7 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
         spent=view.spent,
         best_reward=view.best_reward,
         threshold=view.threshold,
+        parent_deleted=view.parent_deleted,
         trials=[_listed(view.run.path.parent, trial) for trial in view.trials],
         logbook=view.logbook,
         config=view.stored["config"],
@@ -132,13 +137,23 @@ def get_run(ref: str, runs_dir: RunsDir = None) -> RunDetails:
 def stop_run(ref: str, runs_dir: RunsDir = None) -> StopRequest:
     """Ask a run to stop, or its newest trial where the run has ended, or all seeds of `group:ID`."""
     if ref.startswith(GROUP):
-        return _stop_group(find_group(ref, runs_dir))
+        queue = find_queue(ref, runs_dir)
+        return _stop_queue(queue, runs_dir) if queue else _stop_group(find_group(ref, runs_dir))
     run = find_run(ref, runs_dir)
     trials = RunView(run).running_trials
     if run.status != "running" and trials:
         run = Run(run.path.parent / trials[-1].id)
     run.request_stop()
     return StopRequest(run.id)
+
+
+def _stop_queue(queue: str, runs_dir: RunsDir) -> StopRequest:
+    """Ask the runs of a queue to stop; none of those that wait begins."""
+    folder = runs_folder(runs_dir).absolute()
+    replace_text(queue_stop(folder, queue), now() + "\n")
+    for run in find_runs(folder, f"group:{queue} status:running"):
+        Run(folder / run.id).request_stop()
+    return StopRequest(f"{GROUP}{queue}")
 
 
 def _stop_group(group: Group) -> StopRequest:

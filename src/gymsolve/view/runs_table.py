@@ -2,26 +2,32 @@
 
 import math
 import os
+import statistics
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from gymsolve.answers import Answer
 from gymsolve.errors import GymsolveError, UsageError, did_you_mean
 from gymsolve.runs.index import matching, run_folders
+from gymsolve.runs.labels import LABELS_FILE
 from gymsolve.runs.records import sample_records
 from gymsolve.runs.refs import best_reward
 from gymsolve.runs.run import Run
 from gymsolve.runs.schema import is_metrics
 from gymsolve.runs.summary import SILENT, RunSummary, runs_folder, summarize
+from gymsolve.view.run_settings import NamedSetting, StoredSettings, value_order
 from gymsolve.view.run_view import RunView
 
 Sort = Literal["created", "name", "status", "progress", "best", "steps"]
 SORTS: tuple[Sort, ...] = ("created", "name", "status", "progress", "best", "steps")
 _POINTS = 40
 """Records that a small curve is drawn from."""
+_MOST_NAMED = 500
+"""Runs whose settings are named."""
 _GLANCE = 0.05
 _CURVE = {"rollout/ep_rew_mean": "training episodes", "eval/mean_reward": "evaluations"}
 
@@ -44,6 +50,24 @@ class RunRow(Answer, RunSummary):
     """Alerts that are active, or were when it ended: id, severity, title; the gravest first."""
     host: str
     """The machine that trains or trained it."""
+    settings: dict[str, str]
+    """Settings that were asked for, as text."""
+    part: str
+    """Its value of what runs are grouped by; empty without groups."""
+
+
+@dataclass(frozen=True)
+class RowGroup(Answer):
+    """Runs with the same value of a setting."""
+
+    value: str
+    runs: list[str]
+    """Ids of all of them."""
+    solved: int
+    best: float | None
+    """The best of their best evaluations; None where they are of several environments."""
+    mean: float | None
+    """The mean of their best evaluations."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +79,21 @@ class RunsPage(Answer):
     running: int
     """The number of runs that train, of all that fit."""
     folder: str
+    groups: list[RowGroup]
+    """All groups, in their order; rows stand in this order too. Empty without `group_by`."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Columns of settings, and groups of rows."""
+
+    settings: tuple[str, ...] = ()
+    """Settings with a column of their own."""
+    group_by: str = ""
+    """A setting, or one of `FACTS`, by which rows are grouped."""
+
+
+_PLAIN = Shape()
 
 
 class RunsTable:
@@ -66,6 +105,7 @@ class RunsTable:
         self._rows: dict[str, tuple[Any, RunRow]] = {}
         self._best: dict[str, tuple[Any, float | None]] = {}
         self._lock = threading.Lock()
+        self._settings = StoredSettings(self.folder)
 
     def look(
         self,
@@ -76,6 +116,7 @@ class RunsTable:
         offset: int = 0,
         limit: int = 50,
         trials: bool = False,
+        shape: Shape = _PLAIN,
         check: Callable[[], None] = lambda: None,
     ) -> RunsPage:
         """The rows from `offset` on, of the runs that fit a query as `gymsolve runs` takes it.
@@ -86,20 +127,60 @@ class RunsTable:
         if chosen is None:
             hint = did_you_mean(sort, SORTS) or f"One of: {', '.join(SORTS)}."
             raise UsageError(f"runs cannot be sorted by {sort!r}.", where="sort", hint=hint)
-        while not self._lock.acquire(timeout=_GLANCE):  # one at a time reads the folders
-            check()
-        try:
+        with self._alone(check):
             fitting = matching(self._all(check), query, trials=trials)
             ordered = sorted(fitting, key=lambda run: self._key(run, chosen), reverse=descending)
-            rows = [self._row(run) for run in ordered[offset : offset + limit]]
+            groups = self._groups(ordered, shape.group_by, check) if shape.group_by else []
+            if groups:
+                place = {name: at for at, group in enumerate(groups) for name in group.runs}
+                ordered.sort(key=lambda run: place[run.id])
+            rows = [self._shaped(run, shape) for run in ordered[offset : offset + limit]]
+        running = sum(run.status == "running" for run in fitting)
+        return RunsPage(rows, len(fitting), running, str(self.folder), groups)
+
+    def name_settings(self, query: str = "", check: Callable[[], None] = lambda: None) -> list[NamedSetting]:
+        """Settings of the newest runs that fit a query; those that differ come first."""
+        with self._alone(check):
+            fitting = matching(self._all(check), query, trials=False)
+            newest = sorted(fitting, key=lambda run: run.created, reverse=True)[:_MOST_NAMED]
+            return self._settings.name_all(newest, check)
+
+    @contextmanager
+    def _alone(self, check: Callable[[], None]) -> Iterator[None]:
+        """One request at a time reads the folders."""
+        while not self._lock.acquire(timeout=_GLANCE):
+            check()
+        try:
+            yield
         finally:
             self._lock.release()
-        running = sum(run.status == "running" for run in fitting)
-        return RunsPage(rows, len(fitting), running, str(self.folder))
+
+    def _groups(self, runs: list[RunSummary], path: str, check: Callable[[], None]) -> list[RowGroup]:
+        members: dict[str, list[RunSummary]] = {}
+        for run in runs:
+            check()
+            members.setdefault(self._settings.value(run, path), []).append(run)
+        return [self._group(value, members[value]) for value in sorted(members, key=value_order)]
+
+    def _group(self, value: str, runs: list[RunSummary]) -> RowGroup:
+        alike = len({run.env_id for run in runs}) == 1  # rewards of different environments do not compare
+        rewards = [self._best_reward(Run(self.folder / run.id)) for run in runs] if alike else []
+        known = [reward for reward in rewards if reward is not None and math.isfinite(reward)]
+        best, mean = (max(known), statistics.fmean(known)) if known else (None, None)
+        return RowGroup(value, [run.id for run in runs], sum(run.is_solved for run in runs), best, mean)
+
+    def _shaped(self, summary: RunSummary, shape: Shape) -> RunRow:
+        row = self._row(summary)
+        settings = {path: self._settings.value(summary, path) for path in shape.settings}
+        part = self._settings.value(summary, shape.group_by) if shape.group_by else ""
+        return replace(row, settings=settings, part=part) if settings or part else row
 
     def _all(self, check: Callable[[], None]) -> list[RunSummary]:
         there = {path.name: path for path in run_folders(self.folder)}
-        for name in self._summaries.keys() - there.keys():  # deleted since
+        gone = self._summaries.keys() - there.keys()  # deleted since
+        if gone:
+            self._settings.forget(gone)
+        for name in gone:
             for kept in (self._summaries, self._rows, self._best):
                 kept.pop(name, None)
         summaries = []
@@ -109,7 +190,7 @@ class RunsTable:
         return summaries
 
     def _summary(self, path: Path) -> RunSummary:
-        stamp = _stamp(f"{path}/run.json")
+        stamp = _stamp(f"{path}/run.json"), _stamp(f"{path}/{LABELS_FILE}")
         kept = self._summaries.get(path.name)
         if kept is not None and kept[0] == stamp:
             return kept[1]
@@ -166,6 +247,8 @@ class RunsTable:
             curve_of=_CURVE.get(name, ""),
             alerts=alerts,
             host=host,
+            settings={},
+            part="",
         )
 
 

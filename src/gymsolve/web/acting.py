@@ -13,7 +13,7 @@ from gymsolve.service.agent_limits import require_writing
 from gymsolve.service.logbook import add_entry
 from gymsolve.service.planning import plan_training
 from gymsolve.service.report import report_run
-from gymsolve.service.start_requests import FixTrial, command_line, start_request
+from gymsolve.service.start_requests import FixTrial, command_line, foreseen_doubts, start_request
 from gymsolve.view.runs import stop_run
 from gymsolve.web.reading import asked_run
 from gymsolve.web.route import Ask, Reply
@@ -48,12 +48,17 @@ def stop(ask: Ask) -> Reply:
 
 def resume(ask: Ask) -> Reply:
     require_writing(ask.home.limits)
-    return _go_on(ask, _request(ask, "resume", _at(ask)))
+    return _continue(ask, _request(ask, "resume", _at(ask)))
 
 
 def fork(ask: Ask) -> Reply:
     require_writing(ask.home.limits)
-    return _go_on(ask, _request(ask, "fork", _at(ask)))
+    return _continue(ask, _request(ask, "fork", _at(ask)))
+
+
+def _continue(ask: Ask, request: RunRequest) -> dict[str, Any]:
+    doubts = {"doubts": foreseen_doubts(request, ask.home)} if _is_dry(ask) else {}
+    return _go_on(ask, request) | doubts
 
 
 def _request(ask: Ask, verb: Verb, what: str, seeds: int | None = None) -> RunRequest:

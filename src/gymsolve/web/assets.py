@@ -1,4 +1,4 @@
-"""The files that browsers load: scripts, styles, the icon.
+"""The files that browsers load: scripts, styles, the icon, pictures of environments.
 
 Their addresses contain a stamp of all of them, so that a browser keeps its copies until a file changes.
 A page names every module that its own module imports, so that the browser loads all of them at once.
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 _FOLDER = Path(__file__).parent / "static"
-_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".webp": "image/webp"}
 _IMPORT = re.compile(r"^(?:import|export) (?:[^'\n]* from )?'(\.[^']+)';", re.MULTILINE)
 _FOR_GOOD = {"cache-control": "private, max-age=31536000, immutable"}
 

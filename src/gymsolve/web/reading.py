@@ -1,17 +1,20 @@
 """Answers to what pages ask about runs: their curves and videos, and what there is to play."""
 
+import json
 import platform
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 from gymsolve.errors import UnknownRunError
 from gymsolve.jobs.cancellation import require_wanted
 from gymsolve.runs import Run, list_runs
-from gymsolve.runs.videos import list_videos
-from gymsolve.service.recipes import list_recipes
+from gymsolve.runs.videos import list_videos, poster_of
+from gymsolve.service.recipes import ListedRecipe, list_recipes
 from gymsolve.view.live_series import Part, SharedCurves, follow_metrics, look_closer, name_metrics
 from gymsolve.view.run_page import look_over, run_by_id, run_stamp
-from gymsolve.view.runs_table import RunsTable
+from gymsolve.view.run_settings import FACTS
+from gymsolve.view.runs_table import RunsTable, Shape
 from gymsolve.web.route import Ask, File, Reply
 
 _REPORT_POLICY = (
@@ -20,7 +23,9 @@ _REPORT_POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-same-origin"
 )
 _MOST_ROWS = 200
+_MOST_COLUMNS = 20
 _MOST_PLAYABLE = 50
+_OWN_RECIPES = "Recipes of your own"
 
 
 def asked_run(ask: Ask) -> Run:
@@ -47,9 +52,16 @@ def show_runs(ask: Ask) -> Reply:
         offset=ask.whole("offset", 0),
         limit=min(_MOST_ROWS, ask.whole("limit", 50)),
         trials=ask.query.get("trials") == "1",
+        shape=Shape(tuple(ask.lines("settings"))[:_MOST_COLUMNS], ask.query.get("group_by", "")),
         check=require_wanted,
     )
     return {**table.to_json(), **_server(ask)}
+
+
+def name_settings(ask: Ask) -> Reply:
+    """Facts and settings that runs can be grouped by, and that a column can show."""
+    named = _table(ask.home.runs_dir).name_settings(ask.query.get("query", ""), require_wanted)
+    return {"facts": list(FACTS), "settings": [setting.to_json() for setting in named]}
 
 
 def show_run(ask: Ask) -> Reply:
@@ -87,19 +99,38 @@ def name_recipes(ask: Ask) -> Reply:
 
 
 def list_playable(ask: Ask) -> Reply:
-    """The environments with a recipe, and the newest runs."""
-    recipes: dict[str, list[str]] = {}
+    """The environments with a recipe, with their family and picture, and the newest runs."""
+    known, recipes = _environments(), dict[str, list[ListedRecipe]]()
     for recipe in list_recipes().recipes:
-        recipes.setdefault(recipe.env_id, []).append(recipe.name)
+        recipes.setdefault(recipe.env_id, []).append(recipe)
     runs = list_runs(ask.home.runs_dir, limit=_MOST_PLAYABLE, trials=False)
     return {
-        "environments": [{"id": env_id, "names": names} for env_id, names in recipes.items()],
+        "environments": [
+            {
+                "id": env_id,
+                "names": [recipe.name for recipe in those],
+                "about": those[0].description,
+                **known.get(env_id, {"family": _OWN_RECIPES, "picture": None}),
+            }
+            for env_id, those in recipes.items()
+        ],
         "runs": [
-            {"id": run.id, "env_id": run.env_id, "status": run.status}
+            {
+                **{name: getattr(run, name) for name in ("id", "env_id", "status", "label", "tags")},
+                "picture": known.get(run.env_id, {}).get("picture"),
+            }
             for run in runs
             if run.status != "damaged"
         ],
     }
+
+
+@lru_cache(maxsize=1)
+def _environments() -> dict[str, dict[str, str | None]]:
+    """Families and pictures of environments, by id: `tools/env_pictures.py` writes this table."""
+    text = Path(__file__).with_name("environments.json").read_text(encoding="utf-8")
+    table: dict[str, dict[str, str | None]] = json.loads(text)
+    return table
 
 
 def send_video(ask: Ask) -> Reply:
@@ -108,6 +139,15 @@ def send_video(ask: Ask) -> Reply:
         if video.path.name == name:
             return File(video.path, "video/mp4")
     raise UnknownRunError(f"there is no video {name!r} (any more).")
+
+
+def send_poster(ask: Ask) -> Reply:
+    name = ask.path["name"]
+    for video in list_videos(asked_run(ask)):
+        poster = poster_of(video.path)
+        if poster is not None and poster.name == name and poster.is_file() and not poster.is_symlink():
+            return File(poster, "image/jpeg")
+    raise UnknownRunError(f"there is no picture {name!r} (any more).")
 
 
 def send_report(ask: Ask) -> Reply:

@@ -21,6 +21,7 @@ from gymsolve.apps.inspector.snapshots import Places
 from gymsolve.apps.loaded_policy import require_fit
 from gymsolve.apps.playback import Moment, play
 from gymsolve.apps.video.recording import identify
+from gymsolve.envs.families import find_family
 from gymsolve.envs.labels import ActionLabels
 from gymsolve.envs.open_render_env import obs_names, open_role_env
 from gymsolve.envs.render_env import RenderEnv
@@ -182,7 +183,7 @@ class EpisodeRecorder:
                     prefix = None
                 if prefix is not None:
                     rows.adopt(prefix.episode, prefix.states)
-                whole = self._play(question, render_env, rows, watching, prefix)
+                whole = self._play(question, render_env, rows, watching, prefix, filmed=filmed)
             except BaseException:  # also a stop: an unfinished episode would look as if it were still played
                 writer.abandon()
                 raise
@@ -195,6 +196,8 @@ class EpisodeRecorder:
         rows: EpisodeRows,
         watching: Watching,
         prefix: "Prefix | None",
+        *,
+        filmed: bool,
     ) -> bool:
         """Fill the rows; False where `watching` ended the episode."""
         seed = self.config.seed if question.seed is None else question.seed
@@ -212,6 +215,7 @@ class EpisodeRecorder:
             force=self._force(question),
             start=None if prefix is None else self._places.go_back(key, render_env, rng),
         )
+        drawn_from = find_family(self.config.env.id).drawn_before(states)
         for moment in moments:
             self._places.pass_by(parent if moment.step < states else key, render_env, moment, rng)
             if moment.chosen is not None:
@@ -219,6 +223,8 @@ class EpisodeRecorder:
             if prefix is not None and prefix.holds(moment):
                 if not moment.step % _CHUNK and not watching(rows.writer, rows.written):
                     raise UsageError("it was stopped on the way to the branch.")
+                if filmed and moment.step >= drawn_from:
+                    render_env.render()  # what it draws depends on what was drawn before
                 continue
             rows.add(moment)
             over = moment.over or moment.step >= question.steps or rows.full

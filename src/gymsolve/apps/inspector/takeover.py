@@ -15,6 +15,7 @@ from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.inspector.recorder import EpisodeRecorder
 from gymsolve.apps.inspector.rows import encode_jpeg
 from gymsolve.envs.controls import Controls, find_controls
+from gymsolve.envs.families import find_family
 from gymsolve.envs.open_render_env import open_role_env
 from gymsolve.envs.render_env import Scene
 from gymsolve.errors import EnvFaultError, UsageError
@@ -53,7 +54,10 @@ class Hand:
         """Take the steps of the episode up to one, and compare the states."""
         scene = self._render_env.reset(integer_seeds(episode.facts["seed"], "eval", 1, 0)[0])
         rewards, equal = episode.rewards, True
+        drawn_from = find_family(episode.spec.id).drawn_before(step)
         for at, action in enumerate(episode.actions[:step]):
+            if self._filmed and at >= drawn_from:
+                self._render_env.render()  # what it draws depends on what was drawn before
             scene = self._render_env.step(action[None])
             equal = equal and scene.reward == float(rewards[at])
         wanted = episode.observation(step)

@@ -6,6 +6,7 @@ of the run: it becomes one sentence in the events.
 
 import contextlib
 import math
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from gymsolve.runs.checkpoints import pointed, read_meta
 from gymsolve.runs.files import os_errors
 from gymsolve.runs.loading import Checkpoint, load_checkpoint
 from gymsolve.runs.run import Run
-from gymsolve.runs.videos import Video, describe_video, list_videos, video_place
+from gymsolve.runs.videos import Video, describe_video, list_videos, poster_of, video_place
 from gymsolve.settings.config import TrainConfig
 from gymsolve.training.engines.choose import load_policy
 from gymsolve.training.observer import Observer
@@ -127,8 +128,7 @@ def _film_both(
             path = video_place(run, name)
             twin = next((video for video in videos if video.name == "best" and _shows(video, saved)), None)
             if twin is not None:
-                with os_errors(path):
-                    shutil.copyfile(twin.path, path)
+                _share_film(twin.path, path)
                 facts = twin.facts | {"recording_seconds": 0.0}
                 describe_video(path, facts)
             else:
@@ -139,6 +139,19 @@ def _film_both(
     finally:
         if render_env is not None:
             render_env.close()
+
+
+def _share_film(film: Path, path: Path) -> None:
+    """Give a film a second name; a copy where the file system has no links. Each is replaced by itself."""
+    for old, new in ((film, path), (poster_of(film), poster_of(path))):
+        if old is None or new is None or not old.exists():
+            continue
+        with os_errors(new):
+            new.unlink(missing_ok=True)
+            try:
+                os.link(old, new)
+            except OSError:
+                shutil.copyfile(old, new)
 
 
 def _worst_task(run: Run, config: TrainConfig) -> str | None:

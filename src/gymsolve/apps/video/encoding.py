@@ -4,6 +4,7 @@ The encoder is a process that gets raw frames through a pipe. A file appears und
 is complete.
 """
 
+import io
 import os
 import subprocess
 import tempfile
@@ -14,12 +15,16 @@ from typing import Self
 
 import imageio_ffmpeg
 import numpy as np
+from PIL import Image
 
 from gymsolve.envs.processes import signals_blocked
 from gymsolve.errors import GymsolveError
-from gymsolve.runs.files import os_errors
+from gymsolve.runs.files import os_errors, replace_bytes
+from gymsolve.runs.videos import poster_of
 from gymsolve.spec import Array
 
+_POSTER_AT = 1.0
+"""Seconds after which something is to be seen."""
 _INSTALL = "Install it with: pip install imageio-ffmpeg"
 
 
@@ -31,9 +36,18 @@ class Film:
     """An mp4 that is being made; leaving the block by an error leaves no file."""
 
     def __init__(
-        self, path: Path, width: int, height: int, fps: float, *, out_fps: float | None = None
+        self,
+        path: Path,
+        width: int,
+        height: int,
+        fps: float,
+        *,
+        out_fps: float | None = None,
+        poster_at: float = _POSTER_AT,
     ) -> None:
+        """In a run, a still picture of the second `poster_at` stands beside the video."""
         self.path, self.width, self.height = path, width, height
+        self._poster, self._poster_at = b"", poster_at
         self.fps, self.frames = fps, 0
         """Frames per second as they come in; a player may be given `out_fps` instead, by repeating some."""
         self._temporary = path.with_name(f".{path.name}-{os.urandom(4).hex()}.tmp")
@@ -65,6 +79,8 @@ class Film:
         """Show a picture [height, width, 3] for one frame or several."""
         assert picture.shape == (self.height, self.width, 3), picture.shape
         assert self._process.stdin is not None
+        if self.seconds <= self._poster_at:
+            self._poster = np.ascontiguousarray(picture).tobytes()
         data = np.ascontiguousarray(picture).data
         try:
             for _ in range(times):
@@ -105,6 +121,11 @@ class Film:
             raise self._failure()
         with os_errors(self.path):
             self._temporary.replace(self.path)
+        poster = poster_of(self.path)
+        if poster is not None:
+            held = io.BytesIO()
+            Image.frombytes("RGB", (self.width, self.height), self._poster).save(held, "JPEG", quality=80)
+            replace_bytes(poster, held.getvalue())
 
     def _failure(self) -> VideoEncoderError:
         self._process.wait()

@@ -63,7 +63,8 @@ def film_progression(
     captions = Captions(canvas, order.style, curve)
     fps = render_env.fps / stride_for(render_env.fps, order.most_fps)
     clips: list[dict[str, Any]] = []
-    with Film(path, canvas.width, canvas.height, fps, out_fps=order.out_fps) as film:
+    still = _CARD_SECONDS + _HOLD_SECONDS
+    with Film(path, canvas.width, canvas.height, fps, out_fps=order.out_fps, poster_at=still) as film:
         film.add(captions.card(_title(run, order)), math.ceil(fps * _CARD_SECONDS))
         for name in list_checkpoints(run):
             clip = _rehearse(run, config, name, render_env, plain)

@@ -10,13 +10,18 @@ from gymsolve.runs import runs_folder
 from gymsolve.text import age, count, number, plural
 from gymsolve.view import runs as view
 
+_ALWAYS = 7
+"""Columns that are shown even if they are empty: all but name and tags."""
+_EXPENDABLE = ("environment", "variant", "age", "steps", "tags")
+
 
 def list_runs(
     query: Annotated[
         list[str] | None,
         Argument(
             metavar="[QUERY]",
-            help="Words of the id or name, or status:solved, env:CartPole, algo:ppo, variant:fast, group:ID.",
+            help="Words of the id, name or tags, or status:solved, env:CartPole, algo:ppo, variant:fast, "
+            "group:ID, tag:TAG.",
         ),
     ] = None,
     limit: Limit = 20,
@@ -47,12 +52,16 @@ def _print_runs(runs: list[view.ListedRun]) -> None:
     rows = []
     for run in runs:
         steps, best = count(run.env_steps), number(run.best_reward)
-        rows.append((run.id, run.env_id, run.variant, run.status, steps, best, age(run.created)))
+        facts = run.id, run.env_id, run.variant, run.status, steps, best, age(run.created)
+        rows.append((*facts, run.label, " ".join(run.tags)))
+    headers = ("run", "environment", "variant", "status", "steps", "best", "age", "name", "tags")
+    kept = [at for at, name in enumerate(headers) if at < _ALWAYS or any(row[at] for row in rows)]
     print_whole_table(
-        ("run", "environment", "variant", "status", "steps", "best", "age"),
-        rows,
+        [headers[at] for at in kept],
+        [tuple(row[at] for at in kept) for row in rows],
         right=("steps", "best", "age"),
-        expendable=("environment", "variant", "age", "steps"),  # the first two are in the id
+        # The first two are in the id.
+        expendable=[name for name in _EXPENDABLE if name in [headers[at] for at in kept]],
     )
 
 

@@ -3,10 +3,11 @@
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from gymsolve.cli.commands.queue import resume_queue
 from gymsolve.cli.live.collector import collector_on
 from gymsolve.cli.live.seeds import SeedsView
 from gymsolve.cli.printing.output import heading, print_json, print_pairs, print_whole_table, say
@@ -15,6 +16,7 @@ from gymsolve.errors import UsageError
 from gymsolve.jobs.local import jobs_at_once
 from gymsolve.jobs.queue import Event, Stopping, TaskBegun, TaskEnded, TaskFailed, work_off
 from gymsolve.jobs.request import RunRequest
+from gymsolve.jobs.requested_queue import open_queue
 from gymsolve.jobs.seeds import (
     SeedResult,
     SeedsVerdict,
@@ -43,19 +45,24 @@ def train_seeds(plan: Plan, request: RunRequest, runs_dir: Path | None, *, quiet
 
 
 def resume_seeds(request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
-    """Continue the seeds of a group that have not ended; returns the exit code."""
+    """Continue the seeds of a group that have not ended, or a queue; returns the exit code."""
+    queue = open_queue(request.env_or_ref, runs_dir)
+    if queue is not None:
+        return resume_queue(queue, request, runs_dir, quiet=quiet, json=json)
     group = find_group(request.env_or_ref, runs_dir)
-    tasks = resume_tasks(group, request, group_place(group, runs_dir))
+    change = replace(request, at_once=None)
+    tasks = resume_tasks(group, change, group_place(group, runs_dir))
     if not tasks:
-        raise UsageError(
-            f"all seeds of {group.ref} have ended.", hint="Give a larger budget with --steps to train on."
-        )
+        gone = " or were deleted" if group.deleted_seeds() else ""
+        hint = "Give a larger budget with --steps to train on."
+        raise UsageError(f"all seeds of {group.ref} have ended{gone}.", hint=hint)
     begun = list(group.runs().values())
     if not begun:
         raise UsageError(f"no seed of {group.ref} has begun.", hint="Train it anew.")
     config = begun[0].config_json()["config"]
     budget = int(config["steps"]), str(config.get("budget_in", "env_steps"))
-    return _Training(group, budget, int(config["threads"]), runs_dir, quiet, json).work_off(tasks)
+    training = _Training(group, budget, int(config["threads"]), runs_dir, quiet, json, request.at_once)
+    return training.work_off(tasks)
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,7 @@ def _print_verdict(verdict: SeedsVerdict, jobs: int, runs_dir: Path | None) -> N
         rows.append(("time", f"{took(verdict.seconds)}, {jobs} at a time"))
     where = "" if runs_dir is None else f" --runs-dir {runs_dir}"
     rows.append(("next", f"gymsolve runs compare group:{verdict.group}{where}"))
-    if not all(result.has_ended for result in verdict.runs):
+    if any(result.can_go_on for result in verdict.runs):
         rows.append(("", f"gymsolve resume group:{verdict.group}{where}"))
     print_pairs(rows)
 

@@ -123,12 +123,13 @@ def resume(
         str,
         Argument(
             metavar="RUN[@CHECKPOINT]",
-            help="A run, from its last checkpoint by default; or group:ID, all of its seeds.",
+            help="A run, from its last checkpoint by default; or group:ID, all of its seeds or requests.",
         ),
     ],
     set_: Set = None,
     steps: Steps = None,
     max_seconds: MaxSeconds = None,
+    at_once: Annotated[int | None, Option("--at-once", min=1, hidden=True)] = None,
     fresh_optimizer: Annotated[
         bool, Option("--fresh-optimizer", help="Start with a fresh optimizer state.")
     ] = False,
@@ -151,6 +152,7 @@ def resume(
         profile=profile,
         fresh_optimizer=fresh_optimizer,
         trust=trust,
+        at_once=at_once,
     )
     if run.startswith(GROUP) and not detach:
         from gymsolve.cli.commands.seeds import resume_seeds

@@ -1,6 +1,7 @@
 """One run as `gymsolve runs show` prints it: facts, then tables."""
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 from gymsolve.cli.printing.output import heading, print_lines, print_pairs, print_section, say
@@ -8,7 +9,7 @@ from gymsolve.metrics.catalog import find_metric
 from gymsolve.metrics.tasks import TaskVerdict, task_verdicts
 from gymsolve.metrics.time_accounting import NAMES
 from gymsolve.runs.logbook import LogEntry
-from gymsolve.runs.videos import cut_note
+from gymsolve.runs.videos import Video, cut_note, same_films
 from gymsolve.text import age, count, duration, number, score, setting, took
 from gymsolve.view.runs import ListedRun, RunDetails, StoredCheckpoint
 from gymsolve.view.stages import VisitedStage
@@ -32,7 +33,7 @@ def print_run(run: RunDetails, *, everything: bool) -> None:
     print_section("Evaluations", _EVALUATION_HEADERS, map(_evaluation_row, run.evaluations), right=numbers)
     tasks = task_verdicts(run.evaluations[-1]) if run.evaluations else []
     print_section("Tasks, newest evaluation", _TASK_HEADERS, map(_task_row, tasks), right=("threshold",))
-    print_section("Videos", _VIDEO_HEADERS, map(_video_row, run.videos), right=_VIDEO_HEADERS[1:4])
+    print_section("Videos", _VIDEO_HEADERS, _video_rows(run.videos), right=_VIDEO_HEADERS[1:4])
     print_section("Trials", _TRIAL_HEADERS, map(_trial_row, run.trials), right=("seed", "best"))
     if run.logbook:
         heading("Logbook")
@@ -66,6 +67,8 @@ def _facts(run: RunDetails) -> list[tuple[str, str]]:
         needed = f" ({reached} successes, threshold {result['success_threshold']:.0%})"
     config = run.config
     facts = [
+        *([("name", run.label)] if run.label else []),
+        *([("tags", " ".join(run.tags))] if run.tags else []),
         ("recipe", run.name),
         ("status", f"{run.status}{reason}"),
         ("best return", f"{number(run.best_reward)}{needed}"),
@@ -78,7 +81,8 @@ def _facts(run: RunDetails) -> list[tuple[str, str]]:
     if run.parent:
         begun = run.parent["checkpoint"]
         name = "trial of" if run.is_trial else "begun from"
-        facts.append((name, run.parent["run"] + ("" if begun is None else f"@{begun}")))
+        gone = "" if run.parent_deleted is None else f" (deleted on {run.parent_deleted})"
+        facts.append((name, run.parent["run"] + ("" if begun is None else f"@{begun}") + gone))
     if "archive/cells" in run.last_metrics:
         facts.append(("archive", _archive(run.last_metrics)))
     if run.group:
@@ -141,8 +145,20 @@ def _task_row(task: TaskVerdict) -> tuple[str, ...]:
     return task.name, score(task.mean, task.std), number(task.threshold), "yes" if task.reached else "no"
 
 
-def _video_row(video: dict[str, Any]) -> tuple[str, ...]:
-    file, length = f"videos/{video['name']}.mp4", "–"
+def _video_rows(videos: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Each film once: `best.mp4` and `final.mp4` are often the same."""
+    films = same_films([Video(Path(f"{video['name']}.mp4"), _film_facts(video)) for video in videos])
+    by_name = {video["name"]: video for video in videos}
+    return [_video_row(by_name[film.name], others) for film, others in films]
+
+
+def _film_facts(video: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in video.items() if name not in ("name", "path")}
+
+
+def _video_row(video: dict[str, Any], others: list[str]) -> tuple[str, ...]:
+    names, length = (f"{name}.mp4" for name in (video["name"], *others)), "–"
+    file = f"videos/{', '.join(names)}"
     if "seconds" in video:
         length = duration(video["seconds"])
     note = cut_note(video).removeprefix(", ")

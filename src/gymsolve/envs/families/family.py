@@ -98,6 +98,10 @@ def _any_arguments(kwargs: Mapping[str, Any]) -> bool:
     return True
 
 
+def _never_drawn(state: int) -> int:
+    return state
+
+
 def _no_words(env_id: str) -> Mapping[str, str]:
     return {}
 
@@ -163,6 +167,12 @@ class Family:
 
     Names may be made of parts such as `turn left + attack`; then these are the words.
     """
+    other_keys: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Keys that also stand for a key, by id: arrows that point where the screen moves, not where a joystick
+    was pushed."""
+    drawn_before: Callable[[int], int] = _never_drawn
+    """The first state that has to be drawn for the picture of this state to be as in a film of all of them:
+    smoke fades, and beams sweep, with every picture that is drawn."""
     levers: Mapping[str, Mapping[str, tuple[int, float]]] = field(default_factory=dict)
     """Which dimension of a Box action a key moves, and how far: 1 is its upper end, -1 its lower one."""
 

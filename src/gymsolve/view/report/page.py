@@ -67,7 +67,11 @@ def _block(block: Block) -> str:
         case Figures(charts):
             return '<div class="figures">' + "".join(map(_figure, charts)) + "</div>"
         case Clip(path, caption):
-            player = f'<video controls preload="metadata" loop muted src="{escape(quote(path))}"></video>'
+            still = escape(
+                quote(f"{path.removesuffix('.mp4')}.jpg")
+            )  # older runs have none: the browser goes on
+            source = f'poster="{still}" src="{escape(quote(path))}"'
+            player = f'<video controls preload="metadata" loop muted {source}></video>'
             return f'{player}<p class="soft">{escape(caption)}</p>'
         case Picture(path, caption):
             picture = f'<img alt="{escape(caption)}" src="{escape(quote(path))}">'

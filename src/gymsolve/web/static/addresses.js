@@ -8,12 +8,17 @@ const episode = (id, name, more = '') => `/api/inspect/${part(id)}/${part(name)}
 
 export const api = {
   runs: (query) => `/api/runs${asked(query)}`,
+  settings: (query) => `/api/settings${asked(query)}`,
+  tagRuns: () => '/api/runs/tag',
+  deleteRuns: () => '/api/runs/delete',
+  rename: (id) => run(id, '/rename'),
   run: (id) => run(id),
   follow: (id, query) => run(id, `/follow${asked(query)}`),
   closer: (id, query) => run(id, `/closer${asked(query)}`),
   alerts: (id) => run(id, '/alerts'),
   reportPage: (id) => run(id, '/report.html'),
   video: (id, name, stamp) => run(id, `/videos/${part(name)}.mp4?${stamp}`),
+  poster: (id, name, stamp) => run(id, `/posters/${part(name)}.jpg?${stamp}`),
   stop: (id) => run(id, '/stop'),
   resume: (id) => run(id, '/resume'),
   fork: (id) => run(id, '/fork'),

@@ -5,12 +5,14 @@ import { sentence } from './shell.js';
 import { html, nothing, render } from './vendor/lit-html.js';
 import { count, duration } from './words.js';
 
-/** Ask before an action without options, such as stopping; gives the answer, or null if it was called off. */
+/** Ask before an action without options, such as stopping; gives the answer, or null if it was called off.
+ * `text` is a sentence, or makes one of what the server says of the action. */
 export function confirmAction({ title, text, verb, path, body = {} }) {
   return dialog(async (box, done) => {
-    const { command } = await post(path, { ...body, dry_run: true });
+    const planned = await post(path, { ...body, dry_run: true });
+    const told = typeof text === 'function' ? text(planned) : text;
     const act = guarded(box, async () => done(await post(path, { ...body, key: unique() })));
-    box.draw(() => html`<h2>${title}</h2><p>${text}</p>${commandLine(command)}${buttons(box, done, verb, act)}`);
+    box.draw(() => html`<h2>${title}</h2><p>${told}</p>${commandLine(planned.command)}${buttons(box, done, verb, act)}`);
   });
 }
 
@@ -21,7 +23,14 @@ export function askForRun({ title, text, verb, path, body = {}, fields, values =
     const given = { ...values };
     const wanted = () => ({ ...body, ...read(given, fields) });
     const look = guarded(box, async () => { planned = await post(path, { ...wanted(), dry_run: true }); });
-    const act = guarded(box, async () => done(await post(path, { ...wanted(), key: unique() })));
+    const act = guarded(box, async () => {
+      const begun = await post(path, { ...wanted(), key: unique() });
+      const known = new Set(planned.doubts ?? planned.plan?.doubts ?? []);
+      const doubts = (begun.doubts ?? []).filter((doubt) => !known.has(doubt));
+      if (!doubts.length) done(begun);
+      else box.draw(() => html`<h2>It has begun, with doubts</h2>${doubtful(doubts)}
+        <p class="row end"><button type="button" class="main" @click=${() => done(begun)}>Go to it</button></p>`);
+    });
     const changed = (name) => (event) => {
       given[name] = event.target.value;
       planned = null;
@@ -31,7 +40,7 @@ export function askForRun({ title, text, verb, path, body = {}, fields, values =
     box.draw(() => html`<h2>${title}</h2>${text ? html`<p class="soft">${text}</p>` : nothing}
       <form @submit=${(event) => { event.preventDefault(); (planned ? act : look)(); }}>
         ${fields.map((name) => field(name, given[name] ?? '', changed(name), names, fields.includes('env') ? 'as in the recipe' : 'as it is'))}
-        ${planned ? html`${plan(planned.plan, wanted().seeds)}${commandLine(planned.command)}` : nothing}
+        ${planned ? html`${plan(planned.plan, wanted().seeds)}${doubtful(planned.doubts ?? [])}${commandLine(planned.command)}` : nothing}
         ${buttons(box, done, planned ? verb : 'Show the command', planned ? act : look, 'submit')}
       </form>`);
   });
@@ -76,7 +85,14 @@ function plan(planned, seeds = 1) {
   if (planned === null) return html`<p class="soft">Its settings will be derived from its facts.</p>`;
   return html`<p>${planned.description}</p>
     <p class="soft">${seeds > 1 ? `${count(seeds)} seeds of ` : ''}${count(planned.steps)} steps${planned.seconds ? html`, some ${duration(planned.seconds)} ${seeds > 1 ? 'each ' : ''}by ${planned.estimated_by}` : nothing}.</p>
-    ${planned.doubts.map((doubt) => html`<p class="calm">${doubt}</p>`)}`;
+    ${doubtful(planned.doubts)}`;
+}
+
+/** Settings that rarely work, each with what to try. */
+export function doubtful(doubts) {
+  if (!doubts.length) return nothing;
+  return html`<div class="doubts"><b>${doubts.length === 1 ? 'A doubt' : 'Doubts'} about ${doubts.length === 1 ? 'a setting' : 'settings'}</b>
+    <ul>${doubts.map((doubt) => html`<li>${doubt}</li>`)}</ul></div>`;
 }
 
 export function commandLine(command) {
@@ -92,14 +108,14 @@ export function commandLine(command) {
     <button type="button" class="quiet small" @click=${copy}>Copy</button></div>`;
 }
 
-function buttons(box, done, verb, act, type = 'button') {
+export function buttons(box, done, verb, act, type = 'button') {
   return html`${box.error ? html`<p class="bad" role="alert">${sentence(box.error)}</p>` : nothing}
     <p class="row end"><button type="button" @click=${() => done(null)}>Cancel</button>
     <button type=${type} class="main" ?disabled=${box.busy} @click=${type === 'button' ? act : nothing}>${box.busy ? 'One moment …' : verb}</button></p>`;
 }
 
 /** A click that takes a while: the button waits, and what goes wrong is told in the dialog. */
-function guarded(box, call) {
+export function guarded(box, call) {
   return async () => {
     if (box.busy) return;
     Object.assign(box, { busy: true, error: null });
@@ -114,7 +130,7 @@ function guarded(box, call) {
   };
 }
 
-function dialog(fill) {
+export function dialog(fill) {
   return new Promise((resolve, reject) => {
     const element = document.createElement('dialog');
     document.body.append(element);

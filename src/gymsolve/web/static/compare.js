@@ -4,6 +4,7 @@ import { get } from './api.js';
 import { lineChart } from './chart.js';
 import { align } from './curves.js';
 import { colour, page, showError } from './shell.js';
+import { shortNames } from './short_names.js';
 import { html, nothing, render } from './vendor/lit-html.js';
 import { duration } from './words.js';
 
@@ -43,6 +44,9 @@ function change(changes) {
 function draw() {
   const { comparison, axis, charts, metrics } = state.answer;
   const { runs: compared, results, seeds, conclusions, differences, incidental, remark, problems } = comparison;
+  const names = new Map(shortNames(compared, differences).map((name, at) => [compared[at].letter, name]));
+  const running = new Set(compared.filter((run) => run.status === 'running').map((run) => run.letter));
+  const keyed = (line) => (line.band.length ? line.label : `${line.letter}: ${names.get(line.letter) ?? line.label}${running.has(line.letter) ? ' (running)' : ''}`);
   const letters = compared.map((run) => run.letter);
   const differing = Object.entries(differences);
   const aside = Object.keys(incidental);
@@ -54,12 +58,13 @@ function draw() {
     ${conclusions.map((line) => html`<p class="conclusion"><b>${line}</b></p>`)}
     ${seeds.map((group) => html`<p>${group.remark}</p>`)}
     <div id="charts" class="grid wide">${charts.map((chart) => html`<figure class="card chart"><figcaption><span><b>${chart.title}</b> <span class="soft small">${chart.note}</span></span></figcaption><div class="plot"></div>
-      <ul class="keys small">${chart.lines.map((line, at) => html`<li><i class="dot c${at % 8}"></i>${line.band.length ? '' : `${line.letter}: `}${line.label}</li>`)}</ul></figure>`)}</div>
-    <h2>Results</h2><div class="scroll" tabindex="0" role="region" aria-label="Results"><table id="results"><thead><tr><td></td>${compared.map((run) => html`<th scope="col">${run.letter}
-        <a href=${pages.run(run.id)}>${run.id}</a></th>`)}</tr></thead>
+      <ul class="keys small">${chart.lines.map((line, at) => html`<li><i class="dot c${at % 8}"></i>${keyed(line)}</li>`)}</ul></figure>`)}</div>
+    <h2>Results</h2><div class="scroll" tabindex="0" role="region" aria-label="Results"><table id="results" class="compared"><thead><tr><td></td>${compared.map((run) => html`<th scope="col">${run.letter}
+        <a href=${pages.run(run.id)} title=${run.id}>${names.get(run.letter)}</a></th>`)}</tr></thead>
       <tbody><tr><th scope="row">status</th>${compared.map((run) => html`<td>${run.status}</td>`)}</tr>
-        ${results.map(([name, ...values]) => html`<tr><th scope="row">${name}</th>${values.map((value) => html`<td>${value}</td>`)}</tr>`)}</tbody></table></div>
-    <h2>Settings that differ</h2>${differing.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Settings that differ"><table><thead><tr><td></td>${letters.map((letter) => html`<th scope="col">${letter}</th>`)}</tr></thead>
+        ${results.map(([name, ...values]) => html`<tr><th scope="row">${name}</th>${values.map((value) => html`<td>${value}</td>`)}</tr>`)}
+        <tr><th scope="row">id</th>${compared.map((run) => html`<td class="code soft id">${run.id}</td>`)}</tr></tbody></table></div>
+    <h2>Settings that differ</h2>${differing.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Settings that differ"><table class="compared"><thead><tr><td></td>${letters.map((letter) => html`<th scope="col">${letter}</th>`)}</tr></thead>
       <tbody>${differing.map(([path, values]) => html`<tr><th scope="row" class="code">${path}</th>${values.map((value) => html`<td class="code">${JSON.stringify(value)}</td>`)}</tr>`)}</tbody></table></div>`
       : html`<p class="soft">None that changes results.</p>`}
     ${aside.length ? html`<p class="soft small">Without effect on results, they also differ in ${aside.join(', ')}.</p>` : nothing}

@@ -3,13 +3,15 @@ import { api, pages } from './addresses.js';
 import { get } from './api.js';
 import { Curves, RETURN, Tracks } from './curves.js';
 import { actions, alerts, checkpoints, evaluations, events, facts, head, log, logbook, settings, tiles, videos } from './run_parts.js';
+import { meant } from './names.js';
 import { page, showError } from './shell.js';
 import { SmallPlayer } from './small_player.js';
 import { html, nothing, render } from './vendor/lit-html.js';
+import { count } from './words.js';
 
 const id = named(location.pathname.slice(pages.run('').length));
 const main = page(id);
-const state = { id, run: null, news: null, diagnosis: null, tracks: new Tracks(), cursor: '', trying: new Map(), refresh };
+const state = { id, run: null, news: null, diagnosis: null, tracks: new Tracks(), cursor: '', unknown: '', trying: new Map(), refresh };
 const player = new SmallPlayer(id);
 const MOST_CHARTS = 30;
 let curves = null;
@@ -133,19 +135,24 @@ function draw() {
 
 function controls() {
   const others = state.run.metrics.filter((metric) => !curves.names.includes(metric.name) && !RETURN.includes(metric.name));
-  const groups = [...new Set(others.map((metric) => metric.group))];
-  const add = (event) => {
-    const name = event.target.value;
-    event.target.value = '';
-    if (name) curves.choose([...curves.names, name]);
+  const add = ({ target }) => {
+    const text = target.value.trim();
+    const name = text && meant(text, others.map((metric) => metric.name));
+    if (name) {
+      target.value = '';
+      curves.choose([...curves.names, name]);
+    }
+    state.unknown = name === null ? text : '';
+    draw();
   };
   return html`<label>Axis <select @change=${(event) => curves.set({ axis: event.target.value })}>
       <option value="steps">steps</option><option value="seconds">time</option></select></label>
     <label>Smoothing <input type="range" min="0" max="0.99" step="0.01" .value=${String(curves.smoothing)}
       @input=${(event) => curves.set({ smoothing: Number(event.target.value) })}></label>
-    <label>Add a chart <select @change=${add} ?disabled=${curves.names.length >= MOST_CHARTS}><option value="">choose a metric …</option>
-      ${groups.map((group) => html`<optgroup label=${group}>${others.filter((metric) => metric.group === group)
-        .map((metric) => html`<option value=${metric.name}>${metric.name}${metric.title ? `: ${metric.title}` : ''}</option>`)}</optgroup>`)}</select></label>`;
+    <label>Add a chart <input type="search" list="metrics" placeholder="search ${count(others.length)} metrics" autocomplete="off" spellcheck="false"
+      ?disabled=${curves.names.length >= MOST_CHARTS} @change=${add}></label>
+    <datalist id="metrics">${others.map((metric) => html`<option value=${metric.name}>${metric.title}</option>`)}</datalist>
+    ${state.unknown ? html`<span class="calm" role="status">No metric, or more than one, is called '${state.unknown}'.</span>` : nothing}`;
 }
 
 open();

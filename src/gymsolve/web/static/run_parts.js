@@ -1,7 +1,8 @@
 // The parts of a run's page, as templates of what is known of it.
 import { api, pages } from './addresses.js';
 import { ApiError, post } from './api.js';
-import { askForRun, commandLine, confirmAction } from './ask.js';
+import { askForRun, commandLine, confirmAction, doubtful } from './ask.js';
+import { askForName, askForTags, askToDelete } from './edit_runs.js';
 import { capital, showError } from './shell.js';
 import { html, nothing } from './vendor/lit-html.js';
 import { age, clock, count, duration, ended, number, score, SEVERITIES, TONES, took } from './words.js';
@@ -11,10 +12,11 @@ const link = (id) => html`<a href=${pages.run(id)}>${id}</a>`;
 export function head({ run, news }) {
   const status = news?.status ?? run.status;
   const reason = news?.reason ?? run.reason;
-  return html`<div class="runhead"><div><h1>${run.name || run.id} <span class="badge ${TONES[status]}">${run.stopping ? 'stopping' : status}</span>
+  return html`<div class="runhead"><div><h1>${run.label || run.name || run.id} <span class="badge ${TONES[status]}">${run.stopping ? 'stopping' : status}</span>
       ${reason && reason !== status && reason.length < 40 ? html`<span class="soft small">${ended(reason)}</span>` : nothing}</h1>
-    <p class="soft small">${run.id} · ${run.env_id} · ${run.algo}${run.seed === null ? '' : ` · seed ${run.seed}`} · started ${clock(run.created)} on ${run.host}
-      ${run.parent ? html` · from ${link(run.parent.run)}${run.parent.checkpoint ? `@${run.parent.checkpoint}` : ''}` : nothing}
+    ${run.tags.length ? html`<p>${run.tags.map((tag) => html`<a class="tag" href=${pages.runs({ query: `tag:${tag}` })}>${tag}</a> `)}</p>` : nothing}
+    <p class="soft small">${run.id}${run.label ? ` · ${run.name}` : ''} · ${run.env_id} · ${run.algo}${run.seed === null ? '' : ` · seed ${run.seed}`} · started ${clock(run.created)} on ${run.host}
+      ${run.parent ? html` · from ${run.parent_deleted ? run.parent.run : link(run.parent.run)}${run.parent.checkpoint ? `@${run.parent.checkpoint}` : ''}${run.parent_deleted ? ` (deleted on ${run.parent_deleted})` : ''}` : nothing}
       ${run.group ? html` · <a href=${pages.runs({ query: `group:${run.group}` })}>group ${run.group}</a>` : nothing}</p>
     ${reason && reason.length >= 40 ? html`<p class="${TONES[status]}">${capital(reason)}</p>` : nothing}</div></div>`;
 }
@@ -31,7 +33,19 @@ export function actions(state) {
     ${running ? html`<button type="button" ?disabled=${run.stopping} @click=${() => stop(state)}>Stop</button>` : nothing}
     ${!running && saved ? html`<button type="button" @click=${() => goOn(state, 'resume')}>Resume</button>` : nothing}
     ${saved ? html`<button type="button" @click=${() => goOn(state, 'fork')}>Fork</button>` : nothing}
-    <button type="button" class="quiet soft" @click=${() => act(state, () => post(api.report(run.id)))}>${run.report ? 'Write the report again' : 'Write a report'}</button></p>`;
+    <button type="button" class="quiet soft" @click=${() => act(state, () => post(api.report(run.id)))}>${run.report ? 'Write the report again' : 'Write a report'}</button>
+    <button type="button" class="quiet soft" @click=${() => act(state, () => askForName(run))}>Rename</button>
+    <button type="button" class="quiet soft" @click=${() => act(state, () => askForTags([run.id], run.tags))}>Tag</button>
+    ${running ? nothing : html`<button type="button" class="quiet danger" @click=${() => remove(state)}>Delete</button>`}</p>`;
+}
+
+/** Delete the run; the page goes to the list, since nothing is left to show. */
+async function remove({ run }) {
+  try {
+    if (await askToDelete([run.id])) location.href = pages.runs();
+  } catch (error) {
+    showError(error);
+  }
 }
 
 async function act(state, call) {
@@ -95,7 +109,7 @@ export function alerts(state) {
   if (!diagnosis) return html`<h2>Alerts</h2><p class="soft">${run.alerts.length ? run.alerts.map((active) => active.title).join(', ') : 'Looking …'}</p>`;
   return html`<h2>Alerts</h2>
     ${diagnosis.roots.length ? diagnosis.roots.map((root) => alert(state, root)) : html`<p class="soft">None: ${diagnosis.checked} checks found nothing.</p>`}
-    ${diagnosis.lint.map((doubt) => html`<p class="calm small">${doubt}</p>`)}
+    ${doubtful(diagnosis.lint)}
     ${diagnosis.problems.map((problem) => html`<p class="soft small">${problem}</p>`)}`;
 }
 
@@ -147,8 +161,8 @@ export function videos({ run }) {
   if (!run.videos.length) return nothing;
   const about = (video) => [video.env_steps === null ? '' : `${count(video.env_steps)} steps`,
     video.episode_return === null ? '' : `return ${number(video.episode_return)}`, video.note].filter(Boolean).join(', ');
-  const film = (video) => html`<figure><video controls preload="metadata" muted src=${api.video(run.id, video.name, video.stamp)}></video>
-    <figcaption class="small"><b>${video.name}</b> <span class="soft">${about(video)}</span></figcaption></figure>`;
+  const film = (video) => html`<figure><video controls preload=${video.poster ? 'none' : 'metadata'} muted poster=${video.poster ? api.poster(run.id, video.name, video.stamp) : nothing} src=${api.video(run.id, video.name, video.stamp)}></video>
+    <figcaption class="small"><b>${video.names.join(' and ')}</b> <span class="soft">${about(video)}</span></figcaption></figure>`;
   return html`<h2>Videos</h2><div class="videos">${run.videos.map(film)}</div>`;
 }
 

@@ -1,19 +1,31 @@
-// The table of runs: filter, sort, choose some to compare, start one.
+// The table of runs: filter, sort, group, choose columns; compare, tag, delete some, start one.
 import { api, pages } from './addresses.js';
 import { get } from './api.js';
 import { askForRun, commandLine } from './ask.js';
+import { askForTags, askToDelete } from './edit_runs.js';
+import { chosenColumns, columnMenu, keepColumns, SettingNames, shownColumns } from './runs/columns.js';
+import { table } from './runs/table.js';
 import { capital, page, showError } from './shell.js';
-import { sparkline } from './sparkline.js';
 import { html, nothing, render } from './vendor/lit-html.js';
-import { age, clock, count, ended, number, SEVERITIES, TONES } from './words.js';
+import { count } from './words.js';
 
 const PAGE = 50;
-const COLUMNS = [['name', 'Run'], ['status', 'Status'], ['steps', 'Steps'], [null, 'Return'], ['best', 'Best evaluation'], [null, 'Alerts'], ['created', 'Started'], [null, 'Look']];
 const main = page('Runs');
 const given = new URLSearchParams(location.search);
 const state = {
-  query: given.get('query') ?? '', sort: given.get('sort') ?? 'created', order: given.get('order') ?? 'down',
-  offset: Number(given.get('offset') ?? 0) || 0, trials: given.get('trials') === '1', chosen: new Set(), answer: null, fault: null,
+  query: given.get('query') ?? '', sort: given.get('sort') ?? 'created', order: given.get('order') ?? 'down', group: given.get('group') ?? '',
+  offset: Number(given.get('offset') ?? 0) || 0, trials: given.get('trials') === '1', chosen: new Map(), answer: null, fault: null,
+  columns: chosenColumns(),
+};
+const names = new SettingNames(() => draw());
+const on = {
+  sort: (sort, order) => change({ sort, order }),
+  search: (query) => change({ query }),
+  choose: (ids, wanted) => {
+    const known = new Map(state.answer.rows.map((run) => [run.id, run]));
+    ids.forEach((id) => (wanted ? state.chosen.set(id, known.get(id) ?? state.chosen.get(id) ?? { id, tags: [], status: '' }) : state.chosen.delete(id)));
+    draw();
+  },
 };
 let asked = 0;
 let timer = 0;
@@ -23,8 +35,9 @@ async function look() {
   clearTimeout(timer);
   const mine = ++asked;
   try {
-    const { query, sort, order, offset, trials } = state;
-    const answer = await get(api.runs({ query, sort, order, offset, limit: PAGE, trials: trials ? '1' : '' }));
+    const { query, sort, order, offset, trials, group, columns } = state;
+    const answer = await get(api.runs({ query, sort, order, offset, limit: PAGE, trials: trials ? '1' : '',
+      ...(group && { group_by: group }), ...(columns.settings.length && { settings: columns.settings.join('\n') }) }));
     if (mine !== asked) return;
     Object.assign(state, { answer, fault: null });
     showError(null);
@@ -44,7 +57,7 @@ function again() {
 
 function change(changes) {
   Object.assign(state, { offset: 0 }, changes);
-  const kept = Object.entries({ query: state.query, sort: state.sort === 'created' ? '' : state.sort,
+  const kept = Object.entries({ query: state.query, sort: state.sort === 'created' ? '' : state.sort, group: state.group,
     order: state.order === 'down' ? '' : state.order, offset: state.offset || '', trials: state.trials ? '1' : '' });
   history.replaceState(null, '', pages.runs(Object.fromEntries(kept.filter(([, value]) => value !== ''))));
   draw();
@@ -57,6 +70,26 @@ function type(query) {
   typing = setTimeout(() => change({ query }), 200);
 }
 
+function choose(columns) {
+  keepColumns(columns);
+  state.columns = chosenColumns();
+  draw();
+  look();
+}
+
+async function groupBy(event) {
+  const text = event.target.value.trim();
+  await names.load();
+  const path = names.meant(text, true);
+  if (path === null) unknown(text);
+  else change({ group: path });
+}
+
+function unknown(text) {
+  state.fault = { text: `no setting, or more than one, is called '${text}'.`, hint: 'Choose one from the list.' };
+  draw();
+}
+
 function draw() {
   render(view(), main);
 }
@@ -65,11 +98,34 @@ function view() {
   const { answer } = state;
   if (!answer) return html`<h1>Runs</h1><p class="soft">Loading …</p>`;
   const nobody = answer.total === 0 && !state.query && !state.trials;
-  return html`<div class="row spread"><h1>Runs</h1><div class="row">
-      <button type="button" ?disabled=${state.chosen.size < 2} @click=${compare}>Compare${state.chosen.size ? ` ${state.chosen.size}` : ''}</button>
+  return html`<div class="row spread"><h1>Runs</h1><div class="row">${withChosen(answer)}
       ${answer.read_only ? html`<span class="soft">read only</span>`
         : html`<button type="button" class="main" @click=${start}>Start a run</button>`}</div></div>
-    ${nobody ? nothingYet(answer) : html`${controls(answer)}${answer.rows.length ? table(answer) : html`<p>No run fits these words.</p>`}${paging(answer)}`}`;
+    ${nobody ? nothingYet(answer) : html`${controls(answer)}${answer.rows.length ? table(state, shownColumns(state.columns), on) : html`<p>No run fits these words.</p>`}${paging(answer)}`}`;
+}
+
+/** What can be done with the runs that are chosen. */
+function withChosen(answer) {
+  const { size } = state.chosen;
+  const some = size ? ` ${size}` : '';
+  return html`<button type="button" ?disabled=${size < 2} @click=${compare}>Compare${some}</button>
+    ${answer.read_only || !size ? nothing : html`<button type="button" @click=${() => edit((ids, runs) => askForTags(ids, [...new Set(runs.flatMap((run) => run.tags))]))}>Tag${some}</button>
+      <button type="button" class="danger" @click=${() => edit(askToDelete, true)}>Delete${some}</button>`}`;
+}
+
+/** Ask and do something with the chosen runs; they stay chosen unless they are gone. */
+async function edit(ask, gone = false) {
+  try {
+    const answer = await ask([...state.chosen.keys()], [...state.chosen.values()]);
+    if (!answer) return;
+    if (gone) state.chosen.clear();
+    showError(null);
+  } catch (error) {
+    showError(error);
+    return;
+  }
+  await look();
+  for (const run of state.answer?.rows ?? []) if (state.chosen.has(run.id)) state.chosen.set(run.id, run);
 }
 
 function nothingYet(answer) {
@@ -80,70 +136,14 @@ function nothingYet(answer) {
 
 function controls(answer) {
   return html`<div class="row filters">
-    <label>Filter <input type="search" .value=${state.query} placeholder="words, status:running, env:CartPole"
+    <label>Filter <input type="search" .value=${state.query} placeholder="words, status:running, env:CartPole, tag:paper"
       @input=${(event) => type(event.target.value)}></label>
+    <label>Group by <input type="search" class="grouping" list="group-names" .value=${state.group} placeholder="a setting, env, algo …" autocomplete="off" spellcheck="false"
+      @focus=${() => names.load()} @change=${groupBy}></label><datalist id="group-names">${names.options(true)}</datalist>
     <label><input type="checkbox" .checked=${state.trials} @change=${(event) => change({ trials: event.target.checked })}> with trials</label>
+    ${columnMenu(state.columns, names, choose, unknown)}
     <span class="soft">${count(answer.total)} ${answer.total === 1 ? 'run' : 'runs'}${answer.running ? `, ${answer.running} running` : ''}</span>
     ${state.fault ? html`<span class="calm" role="status">${capital(state.fault.text)} ${state.fault.hint ?? ''}</span>` : nothing}</div>`;
-}
-
-function table(answer) {
-  const sound = answer.rows.filter((run) => run.status !== 'damaged');
-  const whole = sound.length > 0 && sound.every((run) => state.chosen.has(run.id));
-  const chooseAll = (event) => {
-    sound.forEach((run) => state.chosen[event.target.checked ? 'add' : 'delete'](run.id));
-    draw();
-  };
-  return html`<table class="runs"><thead><tr><th><input type="checkbox" aria-label="Choose all that are shown" .checked=${whole} @change=${chooseAll}></th>${COLUMNS.map(heading)}</tr></thead>
-    <tbody>${answer.rows.map(row)}</tbody></table>`;
-}
-
-function heading([key, label]) {
-  if (!key) return html`<th scope="col">${label}</th>`;
-  const here = state.sort === key;
-  const order = here && state.order === 'down' ? 'up' : 'down';
-  const arrow = here ? (state.order === 'down' ? ' ↓' : ' ↑') : '';
-  return html`<th scope="col" aria-sort=${here ? (state.order === 'down' ? 'descending' : 'ascending') : nothing}>
-    <button type="button" class="quiet" @click=${() => change({ sort: key, order })}>${label}${arrow}</button></th>`;
-}
-
-function row(run) {
-  const damaged = run.status === 'damaged';
-  const choose = (event) => {
-    state.chosen[event.target.checked ? 'add' : 'delete'](run.id);
-    draw();
-  };
-  const facts = [run.name.includes(run.algo) ? '' : run.algo, run.seed === null ? '' : `seed ${run.seed}`, run.group ? `group ${run.group}` : '', run.parent ? `from ${run.parent.run}` : '',
-    run.host && run.host !== state.answer.machine ? `on ${run.host}` : '', run.name ? run.id : ''];
-  if (damaged) return damage(run);
-  return html`<tr class=${run.status}>
-    <td><input type="checkbox" aria-label="Choose ${run.id}" .checked=${state.chosen.has(run.id)} @change=${choose}></td>
-    <td class="who"><a href=${pages.run(run.id)}>${run.name || run.id}</a>
-      <div class="soft small facts">${facts.filter(Boolean).map((fact) => html`<span>${fact}</span> `)}</div></td>
-    <td><span class="badge ${TONES[run.status]}">${run.status}</span>
-      ${run.reason && run.reason !== run.status ? html`<div class="soft small reason ${run.reason.length < 24 ? 'nowrap' : ''}">${ended(run.reason)}</div>` : nothing}</td>
-    <td><span class="nowrap">${count(run.env_steps)}</span>
-      <progress class=${run.solved ? 'solved' : ''} max="1" value=${run.progress ?? 0} aria-label="Progress of ${run.id}"></progress></td>
-    <td>${sparkline(run.curve, run.threshold, `Return of ${run.id}`)}
-      ${run.curve_of && run.curve_of !== 'training episodes' ? html`<div class="soft small">${run.curve_of}</div>` : nothing}</td>
-    <td><span class="nowrap ${run.solved ? 'good' : ''}">${number(run.best_reward)}</span>
-      ${run.threshold === null ? nothing : html`<div class="soft small nowrap">of ${number(run.threshold)}</div>`}</td>
-    <td>${run.alerts.map((alert) => html`<div class="small ${SEVERITIES[alert.severity]}">${alert.title}</div>`)}</td>
-    <td class="nowrap soft" title=${run.created ? clock(run.created) : ''}>${age(run.created)}${run.created && age(run.created) !== 'now' ? ' ago' : ''}</td>
-    <td class="nowrap">${run.best_reward === null ? nothing : links(run)}</td></tr>`;
-}
-
-/** The way to what most people come for, of a run that has a checkpoint. */
-function links(run) {
-  const where = { run: run.id };
-  return html`<a href=${pages.play(where)} aria-label="Watch ${run.id} play">watch</a> · <a href=${pages.inspect(where)} aria-label="Inspect ${run.id}">inspect</a>`;
-}
-
-/** A run that cannot be read has a sentence in place of numbers. */
-function damage(run) {
-  return html`<tr class="damaged"><td><input type="checkbox" aria-label="Choose ${run.id}" disabled></td>
-    <td class="who"><a href=${pages.run(run.id)}>${run.id}</a></td>
-    <td colspan="7"><span class="badge bad">damaged</span> <span class="soft small reason">${run.reason}</span></td></tr>`;
 }
 
 function paging(answer) {
@@ -155,7 +155,7 @@ function paging(answer) {
 }
 
 function compare() {
-  location.href = pages.compare({ runs: [...state.chosen].join(',') });
+  location.href = pages.compare({ runs: [...state.chosen.keys()].join(',') });
 }
 
 async function start() {
@@ -164,8 +164,8 @@ async function start() {
       title: 'Start a run', verb: 'Start', path: api.runs(), fields: ['env', 'steps', 'seed', 'seeds', 'set'],
     });
     if (!begun) return;
-    const group = begun.run.startsWith('group:'); // several seeds: the table shows how they come in
-    location.href = group ? pages.runs({ query: begun.run }) : pages.run(begun.run);
+    const several = begun.run.startsWith('group:'); // several seeds: the table shows how they come in
+    location.href = several ? pages.runs({ query: begun.run }) : pages.run(begun.run);
   } catch (error) {
     showError(error);
   }

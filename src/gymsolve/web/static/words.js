@@ -16,6 +16,12 @@ export function number(value, digits = 4) {
   return significant(value, digits);
 }
 
+/** 812 B, 3.4 MB. */
+export function dataSize(bytes) {
+  const [unit, name] = [[1e9, 'GB'], [1e6, 'MB'], [1e3, 'kB']].find(([least]) => bytes >= least) ?? [1, 'B'];
+  return `${unit === 1 ? bytes : significant(bytes / unit, 3)} ${name}`;
+}
+
 /** So many decimals, as Python rounds: the stored number, and what lies exactly between two goes to the even one. */
 export function fixed(value, places) {
   const text = value.toFixed(places);

@@ -160,6 +160,8 @@ FAMILY = Family(
     # Sticky actions are drawn in the emulator, and no replay brings its generator back.
     clone=Clone(_save, _load, resumes=True),
     state=_ram,
+    # The knob of a paddle turns right for up.
+    other_keys={"Pong": {"up": "right", "down": "left"}},
     arguments=_arguments,
     fps=_fps,
     limit=_limit,

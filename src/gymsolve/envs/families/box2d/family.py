@@ -38,6 +38,11 @@ class FreshWorld(gym.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=seed, options=options)
 
 
+def _drawn_before(state: int) -> int:
+    """Smoke of the lander lives for 24 pictures at most; the walker's beam comes back after 100."""
+    return max(0, (state - 24) // 100 * 100)
+
+
 def _prepare(env: AnyEnv) -> AnyEnv:
     kind = type(env.unwrapped)
     lasting = f"{kind.__module__}:{kind.__qualname__}" in _LASTING_WORLDS
@@ -50,6 +55,7 @@ FAMILY = Family(
     owns=by_code("gymnasium.envs.box2d"),
     arguments=partial(check_arguments, known={"lap_complete_percent": SHARE}),
     prepare=_prepare,
+    drawn_before=_drawn_before,
     stand_ins={
         "gymnasium.envs.box2d.lunar_lander:LunarLander": StandIn(
             "gymsolve.envs.families.box2d.lander:LeanLander",

@@ -3,6 +3,7 @@ import { html, nothing } from '../vendor/lit-html.js';
 import { shownCode, shownKey } from './keys.js';
 
 const MOST_SHOWN = 24;
+const MOST_HINTS = 12;
 
 const mine = (player) => player.state.mode === 'you' || player.state.takeover;
 
@@ -28,6 +29,18 @@ export function keyList(player) {
       ? 'A gamepad is connected.' : 'A gamepad is found when one of its buttons is pressed.'}
     ${Object.keys(player.keys.own).length ? html`<button type="button" class="quiet small" @click=${() => {
       player.keys.forget(); player.draw(); player.refocus(); }}>Reset keys</button>` : nothing}</p></section>`;
+}
+
+/** The keys over the picture, until the first one is pressed. */
+export function keyHints(player) {
+  if (!player.ready || player.ended || player.input || !mine(player)) return nothing;
+  const { bindings } = player.ready.controls;
+  const single = bindings.filter(({ keys }) => keys.length === 1);
+  const told = (single.length ? single : bindings.filter(({ keys }) => keys.length)).slice(0, MOST_HINTS);
+  if (!told.length) return nothing;
+  const more = bindings.filter(({ keys }) => keys.length === 1).length - told.length;
+  return html`<div class="hints"><b>Keys</b><ul>${told.map(({ keys, label }) => html`<li>${keys.map((key) => html`<kbd>${shownCode(player.keys.codeOf(key))}</kbd>`)} ${label}</li>`)}</ul>
+    ${more > 0 ? html`<p class="small">and ${more} more beside the picture</p>` : nothing}</div>`;
 }
 
 /** Buttons to hold, for pointers and fingers. */
@@ -84,7 +97,7 @@ export function choiceList(player) {
   const { kind, bindings } = player.ready.controls;
   const names = player.ready.labels;
   if (kind !== 'discrete' || !mine(player)) return nothing;
-  const count = Math.max(names.length, player.facts.legal?.length ?? 0, bindings.length);
+  const count = Math.max(names.length, player.facts.legal?.length ?? 0, ...bindings.map(({ value }) => value + 1));
   const legal = (choice) => !player.facts.legal || player.facts.legal[choice];
   return html`<section class="card"><details ?open=${!bindings.length}><summary>All actions</summary>
     <div class="row">${Array.from({ length: count }, (_, choice) => html`<button type="button" data-choice=${choice}

@@ -3,7 +3,7 @@ import { Session } from '../session.js';
 import { capital, showError } from '../shell.js';
 import { html, nothing, render } from '../vendor/lit-html.js';
 import { Keys } from './keys.js';
-import { choiceList, keyList, screenKeys, sliders } from './controls.js';
+import { choiceList, keyHints, keyList, screenKeys, sliders } from './controls.js';
 import { components, episodes, numbers, figure } from './numbers.js';
 import { settings } from './settings.js';
 
@@ -241,6 +241,7 @@ class Player {
             ${facts.table ? html`<table class="seen"><caption>${facts.undrawn ?? ''} What is observed:</caption>
               <tbody>${facts.table.map(([name, value]) => html`<tr><th scope="row">${name}</th><td class="number">${value}</td></tr>`)}</tbody>
               </table>` : nothing}
+            ${this.compact ? nothing : keyHints(this)}
             ${ended ? html`<p class="over"><button type="button" class="main" @click=${() => this._start()}>Start again</button></p>` : nothing}
           </div>
           <p class="says" role="status">${this._says()}</p>
