@@ -147,7 +147,7 @@ class ProcessScheduler:
         self._deaths: tuple[str, ...] = ()
         """Of processes that were at the evaluation under way."""
         self._is_first = True
-        """The evaluation under way is the first one of its process, which may be one that is made up for."""
+        """The evaluation under way is the first one of its process; it may be one that is made up for."""
 
     def _start(self) -> OwnProcess:
         config = self._config
