@@ -136,8 +136,8 @@ class ProcessScheduler:
     """Evaluates in another process; one evaluation at a time, later ones are skipped until it is done.
 
     Three evaluations are waited for instead: the first of a process, also of one in place of another that
-    died, which has to start and to build its environments; one that a resume makes up for; and the one under way when the budget is spent. So a run
-    that was killed skips no evaluation for having to repeat one.
+    died, which has to start and to build its environments; one that a resume makes up for; and the one under
+    way when the budget is spent. So a run that was killed skips no evaluation for having to repeat one.
     """
 
     def __init__(self, config: TrainConfig, threshold: float | None, cancelled: Callable[[], bool]) -> None:
