@@ -97,3 +97,30 @@ def test_one_evaluation_at_a_time_and_those_that_come_too_early_are_left_out(tmp
     assert [row["env_steps"] for row in evaluations(run)] == [256, 512, 1024]
     skipped = [event["env_steps"] for event in run.read_events().rows if event["kind"] == "eval_skipped"]
     assert skipped == [768]
+
+
+def test_a_process_that_had_to_start_again_keeps_no_evaluation_from_happening(
+    straight, tmp_path, monkeypatch
+):
+    """Another process repeats the evaluation, and it is not over when the next one is due."""
+    begin, begun = ProcessScheduler._begin, []
+
+    def begin_and_kill(scheduler, trainer, place, where):
+        outcomes = begin(scheduler, trainer, place, where)
+        begun.append(where["env_steps"])
+        if len(begun) == 2:
+            os.kill(scheduler._process.process.pid, signal.SIGKILL)
+            scheduler._process.process.join()
+        return outcomes
+
+    def finished(scheduler):
+        """The death is noticed at once, and an evaluation that had to begin again is never over."""
+        late = len(begun) == 2 and scheduler._deaths
+        return [] if late else done_in_time(scheduler)
+
+    monkeypatch.setattr(ProcessScheduler, "_begin", begin_and_kill)
+    monkeypatch.setattr(ProcessScheduler, "finished", finished)
+    run = gymsolve.train("CartPole-v1:ppo", SETTINGS, runs_dir=tmp_path).run
+    results = [(row["env_steps"], row["eval/mean_reward"]) for row in evaluations(run)]
+    assert results == [(row["env_steps"], row["eval/mean_reward"]) for row in evaluations(straight)]
+    assert [event["kind"] for event in run.read_events().rows].count("env_fault") == 1

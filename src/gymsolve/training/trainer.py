@@ -140,7 +140,7 @@ class Trainer:
 
     @property
     def evaluates_no_more(self) -> bool:
-        """What is left of the time limit is for the report and the videos."""
+        """The rest of the time limit is for the report and the videos."""
         return self.time_limit is not None and self.time_limit.is_nearly_over
 
     def limit_time(self, began: float) -> None:

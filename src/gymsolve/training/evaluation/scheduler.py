@@ -135,9 +135,9 @@ class InlineScheduler:
 class ProcessScheduler:
     """Evaluates in another process; one evaluation at a time, later ones are skipped until it is done.
 
-    Three evaluations are waited for instead: the first of a process, which has to start and to build its
-    environments; one that a resume makes up for; and the one under way when the budget is spent. So a run
-    that was killed skips no evaluation for having to repeat one.
+    Three evaluations are waited for instead: the first of a process, also of one in place of another that
+    died, which has to start and to build its environments; one that a resume makes up for; and the one under
+    way when the budget is spent. So a run that was killed skips no evaluation for having to repeat one.
     """
 
     def __init__(self, config: TrainConfig, threshold: float | None, cancelled: Callable[[], bool]) -> None:
@@ -147,7 +147,7 @@ class ProcessScheduler:
         self._deaths: tuple[str, ...] = ()
         """Of processes that were at the evaluation under way."""
         self._is_first = True
-        """The evaluation under way is the first one, which may be one that is made up for."""
+        """The evaluation under way is the first one of its process; it may be one that is made up for."""
 
     def _start(self) -> OwnProcess:
         config = self._config
@@ -222,7 +222,7 @@ class ProcessScheduler:
         how = self._process.describe_end()
         self._deaths += (f"The evaluation process {how} and was started again.",)
         self._process.end(patience=0.0)
-        self._process = self._start()
+        self._process, self._is_first = self._start(), True
 
     def _receive(self) -> list[EvalOutcome]:
         assert self._pending is not None
