@@ -37,7 +37,7 @@ def reward_of(value: float) -> dict[str, Column]:
 
 
 def blind_of(name: str) -> dict[str, Column]:
-    return {f"blind/{name}_std": 1.0, f"blind/{name}_episodes": 10.0}
+    return {f"blind/{name}_std": 1.0, f"blind/{name}_episodes": 20.0}
 
 
 REMEMBERING = {"net": {"memory": {"cell": "lstm"}}}
@@ -597,20 +597,22 @@ def test_the_first_policy_of_a_box_is_looked_at_too():
 
 
 def test_a_policy_that_ever_did_better_than_nothing_is_better():
-    """Evaluations of 20 episodes with a spread of 5, beside 10 episodes in which nothing is done."""
+    """Evaluations of 20 episodes with a spread of 5, beside episodes in which nothing is done."""
 
-    def is_told(newest: float, best: float, largest: float, std: float) -> bool:
+    def is_told(newest: float, best: float, largest: float, std: float, episodes: float = 20.0) -> bool:
         rows = [
             {"env_steps": 100, "eval/mean_reward": best},
             {"env_steps": 200, "eval/mean_reward": newest},
         ]
         spread = {"eval/std_reward": 5.0, "eval/episodes": 20.0, "eval/max_reward": largest}
-        idle = {"blind/idle_reward": 10.0, "blind/idle_std": std, "blind/idle_episodes": 10.0}
+        idle = {"blind/idle_reward": 10.0, "blind/idle_std": std, "blind/idle_episodes": episodes}
         records = [*({**row, **spread} for row in rows), {"env_steps": 200, **idle}]
         return "no_better_than_nothing" in {one.id for one in AlertTracker(make_context(), records).alerts()}
 
-    assert is_told(newest=9.0, best=16.0, largest=30.0, std=6.0)  # 2.8 standard errors of 2.3 are 6.5
-    assert not is_told(newest=9.0, best=17.0, largest=30.0, std=6.0)
+    assert is_told(newest=9.0, best=14.9, largest=30.0, std=6.0)  # 2.8 standard errors of 1.8 are 5.0
+    assert not is_told(newest=9.0, best=15.1, largest=30.0, std=6.0)
+    assert not is_told(newest=9.0, best=9.0, largest=30.0, std=6.0, episodes=19.0)  # too few to compare with
+    assert is_told(newest=9.0, best=9.0, largest=10.0, std=0.0, episodes=5.0)  # but all alike
     assert not is_told(newest=10.1, best=10.1, largest=30.0, std=6.0)
     assert is_told(newest=9.0, best=9.0, largest=10.0, std=0.0)
     assert not is_told(newest=9.0, best=9.0, largest=11.0, std=0.0)  # doing nothing never earned that

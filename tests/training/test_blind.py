@@ -52,16 +52,16 @@ def test_it_is_said_that_a_policy_is_no_better_than_doing_nothing(stuck):
     assert "no_better_than_nothing" in [alert["id"] for alert in stuck.to_json()["alerts"]]
     (row,) = blind_rows(stuck.run)
     assert (row["blind/idle_reward"], row["blind/idle_std"]) == (0.0, 0.0)
-    assert row["blind/idle_episodes"] == 5.0
+    assert row["blind/idle_episodes"] == 20.0
     (alert,) = [one for one in stuck.alerts if one.id == "no_better_than_nothing"]
-    assert alert.evidence.note == "doing nothing earns 0 over 5 episodes"
+    assert alert.evidence.note == "doing nothing earns 0 over 20 episodes"
     assert "the policy is no better than doing nothing" in (stuck.run.path / "report.md").read_text()
 
 
 def test_an_evaluation_says_so_too(stuck):
     how = {"seed": None, "deterministic": None, "run_seeds": False}
     evaluation = describe_evaluation(*evaluate_run(stuck.run.path, episodes=5, **how), **how)
-    assert evaluation.no_better_than == "doing nothing earns 0 over 5 episodes"
+    assert evaluation.no_better_than == "doing nothing earns 0 over 20 episodes"
     # Nothing always costs 0, so a single episode that earned more is better.
     assert worthless_beside(blind_rows(stuck.run), -1.0, 0.5) is None
     assert worthless_beside([], -1.0, -1.0) is None

@@ -16,6 +16,9 @@ _EVAL, _STD, _COUNT = "eval/mean_reward", "eval/std_reward", "eval/episodes"
 _BEST = 2.8
 """Standard errors by which chance alone lifts the best of twenty evaluations in one of twenty runs."""
 _ROUNDING = 1e-9
+_TELLING = 20
+"""Fewer episodes whose returns differ are no reference: of policies that are better by half a spread, five
+episodes would call one in six no better."""
 _WORDS = {"idle": "doing nothing", "random": "acting at random"}
 
 
@@ -48,10 +51,13 @@ def _limit(reference: Sample, sample: Sample, errors: float) -> float:
 
 
 def blind_sample(record: Mapping[str, Any], name: str) -> Sample | None:
-    """The returns of actions that do nothing (`idle`) or of `random` ones, if a record has them."""
+    """The returns of actions that do nothing (`idle`) or of `random` ones, if a record has enough of them."""
     values = [record.get(f"blind/{name}_{part}") for part in ("reward", "std", "episodes")]
     known = [float(value) for value in values if value is not None and math.isfinite(value)]
-    return Sample(*known) if len(known) == len(values) else None
+    if len(known) < len(values):
+        return None
+    sample = Sample(*known)
+    return sample if sample.std == 0.0 or sample.episodes >= _TELLING else None
 
 
 def worthless_beside(records: Iterable[Mapping[str, Any]], mean: float, largest: float) -> str | None:

@@ -27,8 +27,8 @@ from gymsolve.training.trainer import Trainer
 
 _SHARE = 0.2
 """Share of the steps trained that these episodes may take, as long as they last no longer than training's."""
-_FEWEST = 5
-"""Fewer episodes say nothing."""
+_FEWEST, _USUAL = 5, 20
+"""Fewer episodes say nothing, and more than `eval.episodes` are played where these are fewer than usual."""
 
 
 class BlindPolicy(Memoryless):
@@ -83,7 +83,7 @@ def measure_blind(
     config: TrainConfig, most_steps: int, usual_length: float, on_step: OnStep | None = None
 ) -> dict[str, float]:
     """Metrics of a policy that sees nothing; empty where `most_steps` hold too few episodes."""
-    count = min(config.eval.episodes, int(most_steps / max(1.0, usual_length)))
+    count = min(max(_USUAL, config.eval.episodes), int(most_steps / max(1.0, usual_length)))
     if count < _FEWEST:
         return {}
     described = describe(config.env, "eval")
