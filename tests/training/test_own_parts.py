@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from resuming import assert_same_weights, metrics
 
 import gymsolve
@@ -294,6 +295,16 @@ def test_first_weights_follow_from_the_seed(tmp_path):
     np.testing.assert_array_equal(one[name], same[name])
     assert not np.array_equal(one[name], other[name])
     assert not np.array_equal(one[name], one[f"value_{name}"])  # policy and value begin differently
+
+
+def test_building_an_encoder_moves_no_statistics_and_leaves_torchs_generator_alone():
+    entries = {"obs": ObsSpec("vector", (3,), "float32")}
+    spec = EnvSpec("Made-v0", entries, ActionSpec("discrete", (), nvec=(2,)))
+    before = torch.get_rng_state()
+    policy = Policy(spec, NetConfig(encoder=PartConfig(name="my_parts:Layers")), np.random.default_rng(0))
+    assert torch.equal(torch.get_rng_state(), before)
+    norm = policy.encoder.own.layers[1]
+    assert (norm.running_mean.tolist(), norm.num_batches_tracked.item()) == ([0.0] * 8, 0)
 
 
 def test_networks_of_an_own_algorithm(tmp_path):
