@@ -159,6 +159,18 @@ def test_settings_name_the_code_and_the_files_it_came_from(run, folder):
     assert started["engine"] == "torch"
 
 
+def test_in_python_a_class_stands_for_its_name(parts, tmp_path):
+    given = {"net.encoder": parts.Waves, "algo.name": parts.SteadyPPO, "observers": [parts.Patience]}
+    stored = gymsolve.train("CartPole-v1", SMALL | given, steps=64, runs_dir=tmp_path).run.config_json()[
+        "config"
+    ]
+    assert stored["net"]["encoder"]["name"] == "my_parts:Waves"
+    assert stored["algo"]["name"] == "my_parts:SteadyPPO"
+    assert stored["observers"] == [{"name": "my_parts:Patience", "options": {}}]
+    with pytest.raises(UsageError, match=r"net\.encoder: .*Inner is defined in another function or class"):
+        gymsolve.train("CartPole-v1", {"net.encoder": type("Inner", (), {"__qualname__": "here.Inner"})})
+
+
 def test_the_parts_take_part(run, parts):
     saved = load_checkpoint(run, "last")
     assert saved.policy["encoder.own.directions.weight"].shape == (6, 4)
