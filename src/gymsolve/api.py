@@ -244,7 +244,7 @@ def _with(overrides: Overrides, **options: Any) -> Overrides:
 def _named(value: Any, path: str) -> Any:
     """A class, alone or in a list, as the `module:Class` that stands for it."""
     if isinstance(value, list | tuple):
-        return [_named(one, path) for one in value]
+        return [_named(entry, path) for entry in value]
     return name_class(value, path) if isinstance(value, type) else value
 
 
