@@ -9,7 +9,7 @@ from typing import Any
 
 from gymsolve.apps.inspector.inspected_episode import InspectedEpisode
 from gymsolve.apps.loaded_policy import LoadedPolicy, evaluate_run, load_policy
-from gymsolve.envs.given import GivenEnv, name_env
+from gymsolve.envs.given import GivenEnv, name_class, name_env
 from gymsolve.errors import ConfigError, DivergenceError, EnvFaultError, UsageError, did_you_mean
 from gymsolve.jobs.queue import STOPPED
 from gymsolve.jobs.request import RunRequest, spell_settings
@@ -270,8 +270,15 @@ def _with(overrides: Overrides, **options: Any) -> Overrides:
     """The overrides, and the options that are not None, as settings."""
     chosen = {name: value for name, value in options.items() if value is not None}
     if isinstance(overrides, Mapping):
-        return {**overrides, **chosen}
+        return {**{path: _named(value, path) for path, value in overrides.items()}, **chosen}
     return [*overrides, *(f"{name}={value}" for name, value in chosen.items())]
+
+
+def _named(value: Any, path: str) -> Any:
+    """A class, alone or in a list, as the `module:Class` that stands for it."""
+    if isinstance(value, list | tuple):
+        return [_named(entry, path) for entry in value]
+    return name_class(value, path) if isinstance(value, type) else value
 
 
 def _plan(name: str, overrides: Overrides) -> Plan:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from resuming import assert_same_weights, metrics
 
 import gymsolve
@@ -158,6 +159,18 @@ def test_settings_name_the_code_and_the_files_it_came_from(run, folder):
     assert started["engine"] == "torch"
 
 
+def test_in_python_a_class_stands_for_its_name(parts, tmp_path):
+    given = {"net.encoder": parts.Waves, "algo.name": parts.SteadyPPO, "observers": [parts.Patience]}
+    stored = gymsolve.train("CartPole-v1", SMALL | given, steps=64, runs_dir=tmp_path).run.config_json()[
+        "config"
+    ]
+    assert stored["net"]["encoder"]["name"] == "my_parts:Waves"
+    assert stored["algo"]["name"] == "my_parts:SteadyPPO"
+    assert stored["observers"] == [{"name": "my_parts:Patience", "options": {}}]
+    with pytest.raises(UsageError, match=r"net\.encoder: .*Inner is defined in another function or class"):
+        gymsolve.train("CartPole-v1", {"net.encoder": type("Inner", (), {"__qualname__": "here.Inner"})})
+
+
 def test_the_parts_take_part(run, parts):
     saved = load_checkpoint(run, "last")
     assert saved.policy["encoder.own.directions.weight"].shape == (6, 4)
@@ -294,6 +307,16 @@ def test_first_weights_follow_from_the_seed(tmp_path):
     np.testing.assert_array_equal(one[name], same[name])
     assert not np.array_equal(one[name], other[name])
     assert not np.array_equal(one[name], one[f"value_{name}"])  # policy and value begin differently
+
+
+def test_building_an_encoder_moves_no_statistics_and_leaves_torchs_generator_alone():
+    entries = {"obs": ObsSpec("vector", (3,), "float32")}
+    spec = EnvSpec("Made-v0", entries, ActionSpec("discrete", (), nvec=(2,)))
+    before = torch.get_rng_state()
+    policy = Policy(spec, NetConfig(encoder=PartConfig(name="my_parts:Layers")), np.random.default_rng(0))
+    assert torch.equal(torch.get_rng_state(), before)
+    norm = policy.encoder.own.layers[1]
+    assert (norm.running_mean.tolist(), norm.num_batches_tracked.item()) == ([0.0] * 8, 0)
 
 
 def test_networks_of_an_own_algorithm(tmp_path):

@@ -30,19 +30,19 @@ def name_env(env: object) -> tuple[str, dict[str, Any]]:
     if isinstance(env, gym.Env):
         return _name_object(env)
     if isinstance(env, FunctionType) or (isinstance(env, type) and issubclass(env, gym.Env)):
-        return _name_maker(env), {}
+        return name_class(env), {}
     message = f"{type(env).__name__!r} names no environment."
     raise UsageError(message, where="env", hint="Give an id, a recipe, or a class of gymnasium.Env.")
 
 
-def _name_maker(maker: Any) -> str:
+def name_class(maker: Any, where: str = "env") -> str:
     """`module:Class`, if other processes can import it from there."""
     place = f"{maker.__module__}:{maker.__qualname__}"
     if maker.__module__ == "__main__" or not maker.__qualname__.isidentifier():
-        where = "the program itself" if maker.__module__ == "__main__" else "another function or class"
+        inside = "the program itself" if maker.__module__ == "__main__" else "another function or class"
         raise UsageError(
-            f"{maker.__qualname__} is defined in {where}, where no other process can import it.",
-            where="env",
+            f"{maker.__qualname__} is defined in {inside}, where no other process can import it.",
+            where=where,
             hint="Move it to the top of a module of its own and import it from there.",
         )
     return place
@@ -77,5 +77,5 @@ def _name_object(env: gym.Env[Any, Any]) -> tuple[str, dict[str, Any]]:
     stock = type(inner).__module__.startswith("gymnasium.") or find_family(spec.id) is not GENERIC
     if stock:
         return spec.id, settings
-    _name_maker(type(inner))  # another process must be able to import it
+    name_class(type(inner))  # another process must be able to import it
     return f"{type(inner).__module__}:{spec.id}", settings

@@ -163,13 +163,17 @@ def require_approved(needed: PartConfig | None, approved: PartConfig | None) -> 
     """Refuse weights that need an encoder other than the one that their run's settings name."""
     if needed is None or needed == approved:
         return
-    named = "no encoder" if approved is None else f"{approved.name!r} {approved.options}"
+    named = "no encoder" if approved is None else _spelled(approved)
     raise CodeRefusedError(
-        f"these weights need the code {needed.name!r} {needed.options} (net.encoder), and the settings they "
-        f"came with name {named}.",
+        f"these weights need the code {_spelled(needed)} (net.encoder), and the settings they came with name "
+        f"{named}.",
         where="policy.safetensors",
         hint="Load them with their run, as gymsolve.load_policy(RUN) does: its settings name what to import.",
     )
+
+
+def _spelled(part: PartConfig) -> str:
+    return f"{part.name!r} with {part.options}" if part.options else repr(part.name)
 
 
 def is_ours(kind: type[Any]) -> bool:

@@ -48,7 +48,7 @@ class OwnEncoder(Encoder):
         if rng is not None:
             # A copy draws: further layers get the same weights as without an encoder of the user's own.
             torch.manual_seed(int(deepcopy(rng).integers(2**62)))  # `Network` puts torch's generator back
-        self.own = _build(config.encoder, self.read)
+        self.own = _build(config.encoder, self.read).eval()  # measuring moves no statistics
         self.size = 0
         self.size = self._measure()
 
