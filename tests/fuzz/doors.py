@@ -136,13 +136,27 @@ class Tools:
     def odd(self) -> tuple[str, dict[str, Any]]:
         """A call that makes little sense."""
         tool = self._chance.choice(TOOLS)
-        names = [*tool.arguments.model_fields, "surprise"]
-        given = {name: _any(self._chance) for name in self._chance.sample(names, min(len(names), 3))}
-        if "run" in names and self._chance.random() < 0.5:
-            given["run"] = self._run
-        if tool.name in STARTING:
-            given |= {"env": "no\0env", "run": "no\0run"}
+        fields: dict[str, Any] = tool.schema()["properties"]
+        chosen = self._chance.sample(list(fields), min(len(fields), self._chance.randrange(1, 5)))
+        given = {name: self._value(fields[name]) for name in chosen}
+        known = {"run": self._run, "runs": [self._run, "@last"], "env": "Bandit-v0"}
+        given |= {name: known[name] for name in known if name in fields and self._chance.random() < 0.7}
+        if tool.name in STARTING and given.get("env", "Bandit-v0") != "Bandit-v0":
+            given["env"] = "Bandit-v0:\u202e"
+        if self._chance.random() < 0.05:
+            given["surprise"] = _any(self._chance)
         return tool.name, {name: _sound(value) for name, value in given.items()}
+
+    def _value(self, field: dict[str, Any]) -> Any:
+        """A value of the kind that a field asks for, now and then of another one."""
+        text = self._chance.choice((*TEXTS, *NUMBERS))[:500]
+        whole = self._chance.choice((0, 1, -1, 3, 2**31, 10**20))
+        of_kind: dict[str, Any] = {"string": text, "integer": whole, "number": float(min(whole, 1e9))}
+        of_kind |= {"array": [text], "object": {text: whole, "algo.gamma": text}, "boolean": whole > 0}
+        if "enum" in field and self._chance.random() < 0.8:
+            return self._chance.choice(field["enum"])
+        usual = self._chance.random() < 0.9
+        return of_kind[field["type"]] if usual and field.get("type") in of_kind else _any(self._chance)
 
     def reading(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Every tool that only reads, for the run."""
@@ -150,7 +164,7 @@ class Tools:
             yield "rl_run", {"run": self._run} | ({} if detail is None else {"detail": detail})
         yield "rl_runs", {}
         yield "rl_metrics", {"runs": [self._run]}
-        yield "rl_compare", {"runs": [self._run]}
+        yield "rl_compare", {"runs": [self._run, "@last"]}
         yield "rl_diagnose", {"run": self._run}
         yield "rl_logbook", {}
         yield "rl_catalog", {"kind": "demos"}

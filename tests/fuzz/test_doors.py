@@ -28,7 +28,7 @@ def test_no_request_of_a_page_fails_inside(runs: Path) -> None:
     chance = random.Random(3)
     with open_pages(runs) as pages:
         assert pages.all_of(the_run(runs), "none") == []
-        found = [pages.odd(chance, the_run(runs)) for _ in range(rounds(200))]
+        found = [pages.odd(chance, the_run(runs)) for _ in range(rounds(100))]
     wrong = [one for one in found if one]
     assert not wrong, "\n\n".join(wrong[:10])
 

@@ -255,7 +255,7 @@ def test_any_file_of_a_run_may_be_damaged(made: Path, place: Path) -> None:
             first = chance.choice(files)
         return ", ".join(how)
 
-    found = try_all(rounds(40), prepare, made)
+    found = try_all(rounds(25), prepare, made)
     assert not found, "\n\n".join(found[:20])
 
 
@@ -268,5 +268,5 @@ def test_checkpoints_may_be_sealed_and_absurd(made: Path, place: Path) -> None:
             f"{one.name}: {damage_sealed(one, random.Random(chance.random()))}" for one in chosen
         )
 
-    found = try_all(rounds(40), prepare, made)
+    found = try_all(rounds(25), prepare, made)
     assert not found, "\n\n".join(found[:20])

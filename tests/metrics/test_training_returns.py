@@ -136,3 +136,17 @@ def test_rules_do_not_compare_points_with_games():
     points = {alert.id for alert in AlertTracker(make_context(env=POINTS), rows).alerts()}
     assert "eval_gap" in usual
     assert "eval_gap" not in points
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"wrappers": [[], 3, None, {}, {"episodic_life": 3}, {"episodic_life": {"roles": 3}}, "x"]},
+        {"wrappers": "episodic_life"},
+        {"wrappers": {"episodic_life": {}}, "tasks": [1]},
+        {"tasks": {"a": None, "b": 3, "c": {"wrappers": 7}}},
+    ],
+)
+def test_settings_of_strangers_that_are_no_settings_are_passed_over(env):
+    """The list of runs asks this of every run, and one of them must not hide the others."""
+    assert training_unit(env) in ("", "per life")

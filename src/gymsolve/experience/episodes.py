@@ -1,5 +1,6 @@
 """Statistics of finished episodes: the last hundred, as is usual in reinforcement learning."""
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -157,6 +158,9 @@ class EpisodeWindow(Part):
             if name in self.tasks:
                 self.tasks[name].load({}, saved)
         self._measured = None
+        numbers = [number for episode in self.recent for number in episode if isinstance(number, float)]
+        if not all(map(math.isfinite, numbers)):
+            raise ValueError("an episode whose numbers are not finite")
         self.metrics()  # a damaged episode raises here, not while training
         self._measured = None
         return []

@@ -228,7 +228,8 @@ def judge_seeds(group: Group, *, seconds: float = 0.0, reason: str | None = None
 
 def _success_needed(run: Run) -> float | None:
     config = run.config_json()["config"]
-    return config.get("solved_at") if config.get("solved_by") == "success_rate" else None
+    needed = config.get("solved_at") if config.get("solved_by") == "success_rate" else None
+    return needed if isinstance(needed, int | float) else None
 
 
 def _result(seed: int, run: Run | None, missing: str) -> SeedResult:

@@ -42,11 +42,18 @@ def remark(unit: str, cut_share: float | None) -> str:
 
 
 def _wrappers_of_training(env: Mapping[str, Any]) -> Iterator[str]:
-    """Names of the wrappers of training, of all tasks; each is written `name` or `{name: options}`."""
-    lists = [env.get("wrappers") or ()]
-    lists += [task.get("wrappers") or () for task in (env.get("tasks") or {}).values()]
-    for wrapper in (wrapper for wrappers in lists for wrapper in wrappers):
-        name, options = next(iter(wrapper.items())) if isinstance(wrapper, Mapping) else (wrapper, None)
-        roles = (options or {}).get("roles")
-        if roles is None or "train" in roles:
-            yield name
+    """Names of the wrappers of training, of all tasks; each is written `name` or `{name: options}`.
+
+    The settings are as a file has them, so anything else in their place is passed over.
+    """
+    tasks = env.get("tasks")
+    for section in (env, *(tasks.values() if isinstance(tasks, Mapping) else ())):
+        wrappers = section.get("wrappers") if isinstance(section, Mapping) else None
+        for wrapper in wrappers if isinstance(wrappers, list | tuple) else ():
+            named = (
+                wrapper if isinstance(wrapper, Mapping) else {wrapper: None} if type(wrapper) is str else {}
+            )
+            for name, options in named.items():
+                roles = options.get("roles") if isinstance(options, Mapping) else None
+                if roles is None or (isinstance(roles, list | tuple) and "train" in roles):
+                    yield str(name)

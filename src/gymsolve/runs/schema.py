@@ -155,7 +155,7 @@ _RESULT = {
     "solved": _FLAG.optional(),
     **{name: _NUMBER.or_none().optional() for name in ("mean_reward", "threshold", "seconds")},
 }
-_PARENT = {"run": _NAME, "checkpoint": _NAME.or_none()}
+_PARENT = {"run": _NAME, "checkpoint": _NAME.or_none(), "kind": _TEXT.or_none().optional()}
 
 INFO: Fields = {
     **dict.fromkeys(("name", "env_id", "variant", "algo", "host"), _NAME),
@@ -165,6 +165,7 @@ INFO: Fields = {
     "result": Field(fitting(_RESULT), "the result of a run").or_none(),
     **dict.fromkeys(("created", "updated"), _MOMENT),
     "parent": Field(fitting(_PARENT), "a run and a checkpoint").or_none(),
+    "group": _NAME.or_none().optional(),
     "seed": _WHOLE.or_none(),
     "steps": _COUNT.or_none(),
     "pid": _COUNT,

@@ -1,12 +1,13 @@
 """Plans a training without starting it: settings with their origin, doubts, an estimate of time."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.answers import Answer
 from gymsolve.doctor.lint import lint
-from gymsolve.errors import UsageError
+from gymsolve.errors import RunDamagedError, UsageError
 from gymsolve.jobs.calls import call_command
 from gymsolve.jobs.request import require_env, setting_words
 from gymsolve.own_code import code_in
@@ -117,9 +118,10 @@ def _threshold(config: "TrainConfig", checked: dict[str, Any] | None, runs_dir: 
         threshold: float | None = checked["spec"]["reward_threshold"]
         return threshold
     for run in _earlier(config.env.id, runs_dir):
-        stored = run.config_json()["config"]
-        if (stored.get("solved_at"), stored.get("solved_by", "return")) == (None, "return"):
-            return needed_reward(run)
+        with suppress(RunDamagedError):  # another run may know it
+            stored = run.config_json()["config"]
+            if (stored.get("solved_at"), stored.get("solved_by", "return")) == (None, "return"):
+                return needed_reward(run)
     return None
 
 

@@ -98,7 +98,9 @@ def _find(ref: str, runs_dir: Path | None) -> tuple[Run, str | None]:
 
 
 def _require_task(run: Run, task: str | None) -> None:
-    tasks = run.config_json()["config"]["env"].get("tasks") or {}
+    env = run.config_json()["config"].get("env")
+    tasks = env.get("tasks") if isinstance(env, dict) else None
+    tasks = tasks if isinstance(tasks, dict) else {}
     if task is not None and task not in tasks:
         hint = f"Its tasks are: {', '.join(tasks)}." if tasks else "It has one task, without a name."
         raise UsageError(f"run {run.id} has no task {task!r}.", where="--task", hint=hint)

@@ -138,7 +138,7 @@ def _checkpoint_row(checkpoint: StoredCheckpoint) -> tuple[str, ...]:
 def _evaluation_row(record: dict[str, Any]) -> tuple[str, ...]:
     mean = score(record["eval/mean_reward"], record.get("eval/std_reward"))
     ends = number(record.get("eval/min_reward")), number(record.get("eval/max_reward"))
-    return count(record["env_steps"]), mean, *ends, count(record["eval/episodes"])
+    return count(record["env_steps"]), mean, *ends, count(record.get("eval/episodes") or 0)
 
 
 def _task_row(task: TaskVerdict) -> tuple[str, ...]:
