@@ -170,3 +170,20 @@ def test_only_whole_ids_name_what_is_deleted(
     assert status in (400, 404), content
     assert {run.id for run in list_runs(server.runs_dir)} == before
     assert Path(server.runs_dir).exists()
+
+
+def test_runs_beside_each_other_have_short_names_and_six_fit(
+    server: Served, trained: list[Run], page: Page
+) -> None:
+    there = [run for run in trained if run.path.exists()]
+    more = keep(server.runs_dir, "20260108-000000-CartPole-v1-ppo-00ff", seed=0)
+    runs = [*there, more][:6]
+    page.goto(server.address(f"/compare?runs={','.join(run.id for run in runs)}"))
+    heads = page.locator("#results thead th")
+    expect(heads).to_have_count(len(runs))
+    names = heads.locator("a").all_inner_texts()
+    assert len(set(names)) == len(runs)
+    assert not [name for name in names if "2026" in name]
+    fits = "() => document.querySelector('#results').getBoundingClientRect().right <= 1280"
+    page.wait_for_function(fits)
+    assert page.locator("#results td.id").all_inner_texts() == [run.id for run in runs]

@@ -267,10 +267,13 @@ def test_a_page_of_a_run_is_whole(
     assert (entry.note, entry.by, entry.runs) == (f"{EVIL} was seen", "person", [run.id])
 
     page.get_by_role("button", name="Fork", exact=True).click()
-    page.get_by_label("Settings to change").fill("algo.gamma=0.9")
+    page.get_by_label("Settings to change").fill("algo.gamma=0.9\nalgo.learning_rate=0.5")
     page.get_by_role("button", name="Show the command").click()
+    expect(page.get_by_role("dialog").locator(".doubts")).to_contain_text(
+        "0.5 is far above what adam usually"
+    )
     expect(page.get_by_role("dialog").get_by_label("Command", exact=True)).to_contain_text(
-        f"gymsolve fork {run.id} --set algo.gamma=0.9"
+        f"gymsolve fork {run.id} --set algo.gamma=0.9 --set algo.learning_rate=0.5"
     )
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -404,6 +407,8 @@ def test_runs_compared_have_the_bands_of_the_report(
     cells = page.get_by_role("row", name="best evaluation").locator("td").all_inner_texts()
     assert cells == best
     expect(page.get_by_text("differ in the seed alone")).to_be_visible()
+    heads = page.locator("#results thead th").all_inner_texts()
+    assert [" ".join(head.split()) for head in heads] == ["A seed 0", "B seed 1", "C seed 2"]
     page.get_by_label("Another metric").select_option("train/entropy")
     page.get_by_text("train/entropy over seeds", exact=True).wait_for()
     look_at_both_themes(page, accessible)

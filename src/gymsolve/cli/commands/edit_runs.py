@@ -45,7 +45,7 @@ def tag(
     runs_dir: RunsDir = None,
     json: Json = False,
 ) -> None:
-    """Add tags to runs or remove them; `gymsolve runs tag:TAG` finds runs by them."""
+    """Add tags to runs, or remove them; a search for tag:TAG finds them."""
     answers = edit_runs.tag([run], tags or (), remove or (), runs_dir)
     if json:
         print_json([answer.to_json() for answer in answers])

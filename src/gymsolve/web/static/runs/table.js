@@ -3,12 +3,14 @@ import { pages } from '../addresses.js';
 import { html, nothing } from '../vendor/lit-html.js';
 import { count, number } from '../words.js';
 
+const MOST_AT_EASE = 7; // columns beside which the ids of runs have room on one line
+
 /** `state` has the answer, the chosen runs and the order; `on` is called for what a person does. */
 export function table(state, columns, on) {
   const { answer } = state;
   const sound = answer.rows.filter((run) => run.status !== 'damaged').map((run) => run.id);
   const body = answer.groups.length ? grouped(state, columns, on) : answer.rows.map((run) => row(run, state, columns, on));
-  return html`<div class="scroll tabled"><table class="runs"><thead><tr><th>${box(state, sound, 'Choose all that are shown', on)}</th>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Runs"><table class="runs ${columns.length > MOST_AT_EASE ? 'many' : ''}"><thead><tr><th>${box(state, sound, 'Choose all that are shown', on)}</th>
     ${heading({ label: 'Run', sort: 'name' }, state, on)}${columns.map((column) => heading(column, state, on))}</tr></thead>
     <tbody>${body}</tbody></table></div>`;
 }
