@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from gymsolve.doctor.rules.rule import Change
 from gymsolve.recipes import validate
 from gymsolve.runs.run import Run
-from gymsolve.settings.config import DQNConfig, PQNConfig, TrainConfig
+from gymsolve.settings.config import ReplayConfig, TrainConfig
 from gymsolve.settings.schedules import Progress, Schedule
 from gymsolve.spec import EnvSpec
 from gymsolve.text import plural
@@ -114,7 +114,7 @@ def _odd_rates(config: TrainConfig) -> Iterator[Finding]:
     if highest < 1e-6:
         text = f"at {highest:g} nothing will be learned within the budget"
         yield _doubt("rate_low", "algo.learning_rate", text, highest, 3e-4)
-    if not isinstance(algo, PQNConfig | DQNConfig) and _highest(algo.ent_coef, config.steps) >= 0.5:
+    if algo.values_states and _highest(algo.ent_coef, config.steps) >= 0.5:
         text = "an entropy bonus this large usually outweighs the reward"
         yield _doubt("bonus_high", "algo.ent_coef", text, _highest(algo.ent_coef, config.steps), 0.01)
 
@@ -124,11 +124,11 @@ def _no_learning(config: TrainConfig) -> Iterator[Finding]:
     if algo.clipping is not None and _highest(algo.clipping, config.steps) < 0.01:
         text = "with so small a limit nearly every gradient is clipped away"
         yield _doubt("clip_closed", "algo.clip_coef", text, _highest(algo.clipping, config.steps), 0.2)
-    if isinstance(algo, DQNConfig) and algo.learning_starts >= config.env_budget:
+    if isinstance(algo, ReplayConfig) and algo.learning_starts >= config.env_budget:
         starts, budget = algo.learning_starts, config.env_budget
         text = f"the first gradient step waits for {starts} steps, and the budget has {budget}"
         yield _doubt("never_starts", "algo.learning_starts", text, starts, budget // 20)
-    if isinstance(algo, PQNConfig | DQNConfig):
+    if not algo.values_states:
         return
     if algo.has_critic and _highest(algo.vf_coef, config.steps) == 0.0:
         yield _doubt(

@@ -14,19 +14,20 @@ from gymsolve.settings.algorithms import (
     AlgoConfig,
     AnyAlgo,
     DQNConfig,
-    OptimizerConfig,
     PPOConfig,
     PQNConfig,
     ReinforceConfig,
 )
+from gymsolve.settings.any_algorithm import OptimizerConfig, ReplayConfig
 from gymsolve.settings.checks import find_conflict
+from gymsolve.settings.continuous import ContinuousConfig, EntropyConfig, SACConfig, TD3Config, TQCConfig
 from gymsolve.settings.curriculum import CurriculumConfig
 from gymsolve.settings.environment import EnvConfig, Role, WrapperConfig
 from gymsolve.settings.evaluation import EvalConfig
 from gymsolve.settings.exploration import ExploreConfig
 from gymsolve.settings.imitation import ImitateConfig
 from gymsolve.settings.kinds import Model, Seconds, Whole, listed, not_bool
-from gymsolve.settings.network import MemoryConfig, NetConfig
+from gymsolve.settings.network import CriticNetConfig, MemoryConfig, NetConfig
 from gymsolve.settings.outputs import CheckpointConfig, VideoConfig
 from gymsolve.settings.schedules import Steps
 
@@ -34,7 +35,10 @@ __all__ = [
     "A2CConfig",
     "AlgoConfig",
     "AnyAlgo",
+    "ContinuousConfig",
+    "CriticNetConfig",
     "DQNConfig",
+    "EntropyConfig",
     "EnvConfig",
     "EvalConfig",
     "MemoryConfig",
@@ -43,7 +47,11 @@ __all__ = [
     "PPOConfig",
     "PQNConfig",
     "ReinforceConfig",
+    "ReplayConfig",
     "Role",
+    "SACConfig",
+    "TD3Config",
+    "TQCConfig",
     "TrainConfig",
     "WrapperConfig",
 ]

@@ -33,7 +33,7 @@ from gymsolve.runs.refs import open_checkpoint
 from gymsolve.runs.run import Run
 from gymsolve.runs.trust import buildable_settings
 from gymsolve.seeding import generator, integer_seeds
-from gymsolve.settings.config import Role, TrainConfig
+from gymsolve.settings.config import ReplayConfig, Role, TrainConfig
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import ActionSpec, Array
 from gymsolve.training.engines.choose import load_policy
@@ -297,9 +297,10 @@ def credit_settings(
         with suppress(AttributeError, TypeError):
             mean = states.get("algorithm", {}).get("mean_return")
             given["mean_return"] = mean if type(mean) is float else None
-    elif algo.name == "dqn":
+    elif isinstance(algo, ReplayConfig):
         given["gae_lambda"] = 0.0
-        notes.append("advantages are errors of the action values over one step, and values those of the best")
+        whose = "the best" if algo.values_actions else "the policy's own, by the most careful critic"
+        notes.append(f"advantages are errors of the action values over one step, and values those of {whose}")
     else:
         given["gae_lambda"] = (algo.q_lambda if algo.name == "pqn" else algo.gae_lambda).at(progress)
     if not algo.has_critic:

@@ -139,7 +139,7 @@ def _algorithm(config: "TrainConfig") -> str:
     if "num_epochs" in dumped:
         text += f", {setting(dumped['num_epochs'])} epochs, {algo.minibatches} minibatch"
         text += "es each" if algo.minibatches > 1 else " each"
-    if algo.name == "dqn":
+    if "buffer_size" in dumped:
         text += f", {algo.gradient_steps * algo.num_steps:g} gradient steps on {algo.batch_size} of the last "
         text += f"{count(algo.buffer_size)} steps each"
     if algo.values_actions:
