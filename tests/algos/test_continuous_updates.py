@@ -181,8 +181,8 @@ class Reference:
         losses = []
         for row, goal in zip(rows, goals, strict=True):
             features = see(self.policy, rollout.obs["obs"][row])
-            for said in judge(self.policy, features, torch.from_numpy(to_unit(rollout.actions[row][None])[0])):
-                losses.append(self.critic_error(said, goal))
+            action = torch.from_numpy(to_unit(rollout.actions[row][None])[0])
+            losses += [self.critic_error(said, goal) for said in judge(self.policy, features, action)]
         descend(self.names(critics=True), torch.stack(losses).sum() / BATCH, self.given["max_grad_norm"])
         if step % self.given["policy_every"] == 0:
             self.improve(rollout, rows, rng)
@@ -276,7 +276,9 @@ def test_the_temperature_brings_the_entropy_to_its_target():
     for i in range(4):
         told = algorithm.update(rollout, Progress(i, 4), np.random.default_rng(i))
     assert told["train/entropy"] == pytest.approx(-0.5, abs=0.1)
-    assert policy.consider(rollout.last_obs, None, rollout.actions[0]).entropy[0] == pytest.approx(-0.5, abs=0.1)
+    assert policy.consider(rollout.last_obs, None, rollout.actions[0]).entropy[0] == pytest.approx(
+        -0.5, abs=0.1
+    )
     variance = math.exp(2 * -0.5) / (2 * math.pi * math.e)
     assert told["hyper/ent_coef"] == pytest.approx(20 * variance, rel=0.3)
     best = policy.spec.action.to_unit(policy.greedy(rollout.last_obs, None))
@@ -314,9 +316,9 @@ def test_errors_of_values_are_measured_against_what_was_really_obtained():
         collector = Collector(envs, policy, 30, 0)
         collector.keeps_ends = True
         collector.begin([0, 1, 2])
-        told = []
-        for _ in range(2):  # episodes go on from one rollout to the next
-            told.append(algorithm.update(collector.collect(np.random.default_rng(0)), START, np.random.default_rng(0)))
+        rng = np.random.default_rng(0)
+        # Episodes go on from one rollout to the next.
+        told = [algorithm.update(collector.collect(rng), START, rng) for _ in range(2)]
         assert "train/q_bias" not in told[0]  # no episode has ended
         errors, squares = [], []
         for length in (40, 39, 38):  # copies are out of phase
@@ -349,7 +351,9 @@ def test_other_action_spaces_are_refused_with_what_serves_them(algo):
     endless = type(spec)(spec.id, spec.obs, unbounded(spec.action))
     serves = {"discrete": "algo.name=dqn", "multi_discrete": "algo.name=ppo", "multi_binary": "algo.name=ppo"}
     for kind, instead in serves.items():
-        with pytest.raises(ConfigError, match=f"{algo.upper()} serves .* a bounded Box, and Random has") as told:
+        with pytest.raises(
+            ConfigError, match=f"{algo.upper()} serves .* a bounded Box, and Random has"
+        ) as told:
             CONTINUOUS[algo][0].make_policy(make_spec(kind), NetConfig(), None)
         assert instead in str(told.value)
     with pytest.raises(ConfigError, match="and Random has one with an infinite bound"):

@@ -300,10 +300,10 @@ def test_a_changed_working_directory_changes_nothing_here(cli, walk, place, tmp_
         ("own_wlak:Walk-v0", "there is no module 'own_wlak'"),
         ("Qzjxv-v0", "my_module:Qzjxv-v0"),
         (
-            "own_walk:Walk-v0:sac",
-            "SAC is not among the algorithms here. It has: ppo, a2c, reinforce, pqn, dqn.",
+            "own_walk:Walk-v0:trpo",
+            "TRPO is not among the algorithms here. It has: ppo, a2c, dqn, pqn, reinforce, sac, td3, tqc.",
         ),
-        ("CartPole-v1:sac", "SAC is not among the algorithms here. It has: ppo, a2c, reinforce, "),
+        ("CartPole-v1:trpo", "TRPO is not among the algorithms here. It has: ppo, a2c, reinforce, "),
         ("cartpole", "Did you mean 'CartPole-v1'?"),
         ("LunarLander-v2", "Did you mean 'LunarLander-v3'?"),
     ],

@@ -21,13 +21,18 @@ OPTIONS = {"sac": SOFT, "tqc": SOFT | {"drop_quantiles": 0}, "td3": {"policy_noi
 STATES = {"delayed": [0.0, 1.0], "matched": [-1.0, 1.0]}
 
 
-# `delayed` asks for targets, `matched` for an actor that follows its critics; the other three are parts of them.
+# `delayed` asks for targets, `matched` for an actor that follows its critics; the others are parts of them.
 @pytest.mark.parametrize("probe", ["delayed", "matched"])
 @pytest.mark.parametrize("algo", CONTINUOUS)
 def test_probe(algo, probe):
     envs = ProbeEnvs(probe, "continuous", num_envs=4)
     policy = make_continuous_policy(
-        algo, envs.spec, hidden=(32,), activation="relu", policy_gain=0.01, quantiles=5 if algo == "tqc" else None
+        algo,
+        envs.spec,
+        hidden=(32,),
+        activation="relu",
+        policy_gain=0.01,
+        quantiles=5 if algo == "tqc" else None,
     )
     algorithm = make_algorithm(algo, policy, **SHARED, **OPTIONS[algo])
     train(algorithm, envs, 100, num_steps=8)

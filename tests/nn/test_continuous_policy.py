@@ -113,7 +113,9 @@ def test_pictures_are_learned_by_the_critics_alone():
     pictures = {"obs": make_spec().obs["obs"], "eye": vector(2)}
     spec = make_spec("box", obs=pictures)
     policy = make_continuous_policy("sac", spec)
-    owners = dict(zip([name for name, _ in policy.named_parameters()], policy.parameter_groups(), strict=True))
+    owners = dict(
+        zip([name for name, _ in policy.named_parameters()], policy.parameter_groups(), strict=True)
+    )
     assert {owner for name, owner in owners.items() if name.startswith("critics.")} == {"value"}
     assert {owner for name, owner in owners.items() if name.startswith("actor")} == {"policy"}
 

@@ -30,7 +30,10 @@ _OTHERS = {
     "discrete": ("a Discrete one", "Use algo.name=dqn or algo.name=pqn, or algo.name=ppo."),
     "multi_discrete": ("a MultiDiscrete one", "Use algo.name=ppo or algo.name=a2c."),
     "multi_binary": ("a MultiBinary one", "Use algo.name=ppo or algo.name=a2c."),
-    "box": ("one with an infinite bound", "Wrap the environment so that its actions are bounded, or use ppo."),
+    "box": (
+        "one with an infinite bound",
+        "Wrap the environment so that its actions are bounded, or use ppo.",
+    ),
 }
 
 
@@ -55,7 +58,7 @@ class ContinuousLearner(ReplayLearner):
     ) -> None:
         if auxiliaries:
             raise ConfigError(
-                f"{config.name} has losses of its own only, and cannot learn {auxiliaries[0].name} too.",
+                f"{type(self).__name__} has its own losses only, and cannot learn {auxiliaries[0].name} too.",
                 where="algo.name",
                 hint="Use algo.name=ppo, a2c or reinforce.",
             )
@@ -185,7 +188,8 @@ class ContinuousLearner(ReplayLearner):
 
     def critic_loss(self, values: Tensor, targets: Tensor) -> Tensor:
         """The loss of values [N, B] against targets [B], summed over the critics."""
-        return value_loss(self._settings, values, targets.expand_as(values)).mean(dim=1).sum()
+        config: Any = self._settings
+        return value_loss(config, values, targets.expand_as(values)).mean(dim=1).sum()
 
     def actor_loss(
         self, features: Tensor, in_force: dict[str, float], rng: np.random.Generator

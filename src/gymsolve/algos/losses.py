@@ -7,12 +7,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from gymsolve.experience.credit import Credited
+from gymsolve.experience.learning import ErrorSettings
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.settings.config import AnyAlgo
 
 
-def value_loss(config: AnyAlgo, predicted: Tensor, target: Tensor) -> Tensor:
+def value_loss(self) -> str: ...
+
+    @property
+    def huber_delta(self) -> float: ...
+
+
+def value_loss(config: ErrorSettings, predicted: Tensor, target: Tensor) -> Tensor:
     """Elementwise, half-squared so that mse and huber agree near zero."""
     if config.value_loss == "huber":
         return functional.huber_loss(predicted, target, reduction="none", delta=config.huber_delta)

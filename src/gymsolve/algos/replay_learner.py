@@ -1,4 +1,4 @@
-"""Shared by algorithms that learn from a replay buffer: which gradient steps are due, and how many were taken.
+"""Shared by algorithms that learn from a replay buffer: when gradient steps are due.
 
 Every rollout goes into the buffer. Then, `gradient_steps` times per call of `step`, the learner learns from
 steps that it draws. Environments wait while it learns, and it learns from nothing that is newer than the

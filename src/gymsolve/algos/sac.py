@@ -56,8 +56,12 @@ class SAC(ContinuousLearner):
         return self.log_temperature.detach().exp().squeeze(0)
 
     def update(self, rollout: Rollout, progress: Progress, rng: np.random.Generator) -> dict[str, float]:
-        self._fixed = {} if self.config.ent_coef is None else {"hyper/ent_coef": self.config.ent_coef.at(progress)}
-        return super().update(rollout, progress, rng) | {"hyper/ent_coef": float(self.temperature(self._fixed))}
+        self._fixed = (
+            {} if self.config.ent_coef is None else {"hyper/ent_coef": self.config.ent_coef.at(progress)}
+        )
+        return super().update(rollout, progress, rng) | {
+            "hyper/ent_coef": float(self.temperature(self._fixed))
+        }
 
     def _extra(self, rollout: Rollout) -> Array:
         """The entropy of each step, as a sample of it, times its weight."""

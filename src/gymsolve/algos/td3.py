@@ -45,7 +45,8 @@ class TD3(ContinuousLearner):
         features = target.features(drawn.next_obs)
         noise = (in_force["hyper/policy_noise"] * self._noise(len(features), rng)).clamp(-limit, limit)
         unit = (target.likeliest(target.params(features)) + noise).clamp(-1.0, 1.0)
-        return drawn.rewards + drawn.discounts * target.critics(features, unit).amin(dim=0)
+        future: Tensor = target.critics(features, unit).amin(dim=0)
+        return drawn.rewards + drawn.discounts * future
 
     def actor_loss(
         self, features: Tensor, in_force: dict[str, float], rng: np.random.Generator

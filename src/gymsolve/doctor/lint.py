@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from gymsolve.doctor.rules.rule import Change
 from gymsolve.recipes import validate
 from gymsolve.runs.run import Run
-from gymsolve.settings.config import ReplayConfig, TrainConfig
+from gymsolve.settings.config import A2CConfig, PPOConfig, ReinforceConfig, ReplayConfig, TrainConfig
 from gymsolve.settings.schedules import Progress, Schedule
 from gymsolve.spec import EnvSpec
 from gymsolve.text import plural
 
+_Rollouts = PPOConfig | A2CConfig | ReinforceConfig
 _FEW_UPDATES = 10
 _SMALL_MINIBATCH = 16
 _PICTURE = 36
@@ -114,7 +115,7 @@ def _odd_rates(config: TrainConfig) -> Iterator[Finding]:
     if highest < 1e-6:
         text = f"at {highest:g} nothing will be learned within the budget"
         yield _doubt("rate_low", "algo.learning_rate", text, highest, 3e-4)
-    if algo.values_states and _highest(algo.ent_coef, config.steps) >= 0.5:
+    if isinstance(algo, _Rollouts) and _highest(algo.ent_coef, config.steps) >= 0.5:
         text = "an entropy bonus this large usually outweighs the reward"
         yield _doubt("bonus_high", "algo.ent_coef", text, _highest(algo.ent_coef, config.steps), 0.01)
 
@@ -128,7 +129,7 @@ def _no_learning(config: TrainConfig) -> Iterator[Finding]:
         starts, budget = algo.learning_starts, config.env_budget
         text = f"the first gradient step waits for {starts} steps, and the budget has {budget}"
         yield _doubt("never_starts", "algo.learning_starts", text, starts, budget // 20)
-    if not algo.values_states:
+    if not isinstance(algo, _Rollouts):
         return
     if algo.has_critic and _highest(algo.vf_coef, config.steps) == 0.0:
         yield _doubt(

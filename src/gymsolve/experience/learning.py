@@ -1,15 +1,21 @@
 """Computations that both engines share before and after their gradients: rows, rates, measures."""
 
+from typing import Protocol
+
 import numpy as np
 
 from gymsolve.experience.frames import Frames
 from gymsolve.experience.rollout import Rollout
-from gymsolve.settings.config import AnyAlgo
+from gymsolve.settings.any_algorithm import AnyAlgoConfig
 from gymsolve.settings.schedules import Progress, Schedule
 from gymsolve.spec import Array, Obs
 
 
-def flatten(array: Array, rows: Array) -> Array:
+class ErrorSettings(Protocol):
+    """The settings of a loss of values."""
+
+    @property
+    def flatten(array: Array, rows: Array) -> Array:
     """[T, N, …] → [B, …] with only the rows that are True in `rows` [T, N]."""
     flat = array.reshape(-1, *array.shape[2:])
     return flat if rows.all() else flat[rows.reshape(-1)]
@@ -25,7 +31,7 @@ def flatten_entry(stored: Array | Frames, rows: Array) -> Array:
     return stored.take(np.flatnonzero(rows)) if isinstance(stored, Frames) else flatten(stored, rows)
 
 
-def hyperparameters(config: AnyAlgo, progress: Progress) -> dict[str, float]:
+def hyperparameters(config: AnyAlgoConfig, progress: Progress) -> dict[str, float]:
     """Every schedulable value in force, by metric name."""
     return {f"hyper/{name}": value.at(progress) for name, value in config if isinstance(value, Schedule)}
 

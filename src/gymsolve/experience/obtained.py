@@ -41,7 +41,9 @@ class ObtainedReturns(Part):
         rows = np.stack([rollout.values[:, env], rollout.rewards[:, env], extra]).astype(np.float64)
         start = 0
         for t in np.flatnonzero(rollout.done[:, env] & valid).tolist():
-            steps = np.concatenate([self._running[env], rows[:, start : t + 1][:, valid[start : t + 1]]], axis=1)
+            steps = np.concatenate(
+                [self._running[env], rows[:, start : t + 1][:, valid[start : t + 1]]], axis=1
+            )
             rest = 0.0 if rollout.terminated[t, env] else float(rollout.next_values[t, env])
             self._end(steps, rest, gamma, cut=not rollout.terminated[t, env])
             self._running[env], start = _NOTHING, t + 1

@@ -1,4 +1,4 @@
-"""The common base of policies that learn from critics: an actor for a box of actions, and critics of its actions.
+"""The common base of policies for boxes of actions: an actor, and critics that value what it does.
 
 Actor and critics see features of one encoder. Where it has weights, as for pictures, the critics alone train
 it, and the actor's gradient ends at the features. Algorithms differentiate `features`, `critics` and what
@@ -151,7 +151,9 @@ class ContinuousPolicy(Memoryless, Network):
 
     def parameter_groups(self) -> tuple[str, ...]:
         """The group of each parameter: `policy` or `value`."""
-        return tuple("value" if name.startswith("critics.") else "policy" for name, _ in self.named_parameters())
+        return tuple(
+            "value" if name.startswith("critics.") else "policy" for name, _ in self.named_parameters()
+        )
 
     def log_std(self) -> Array | None:
         """None: the spread depends on the observation, or is the same for ever."""

@@ -4,6 +4,8 @@ The weights of all critics lie in one tensor per layer, with the critic as the f
 of matrices then does for all of them what a loop over modules would do one after the other.
 """
 
+import itertools
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -32,7 +34,7 @@ class Critics(nn.Module):
         widths += config.hidden if own.hidden is None else own.hidden
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         self.scales, self.shifts = nn.ParameterList(), nn.ParameterList()  # of layer normalisation
-        for size, width in zip(widths, widths[1:], strict=False):
+        for size, width in itertools.pairwise(widths):
             self._add_layer(size, width, _ROOT_TWO, rng)
             if self.layer_norm:
                 self.scales.append(nn.Parameter(torch.ones(self.count, 1, width)))

@@ -178,7 +178,5 @@ class DQNConfig(_ActionValueConfig, ReplayConfig):
     """Squared, or Huber: squared near zero and linear beyond huber_delta."""
 
 
-AnyAlgo = (
-    PPOConfig | A2CConfig | ReinforceConfig | PQNConfig | DQNConfig | SACConfig | TD3Config | TQCConfig
-)
+AnyAlgo = PPOConfig | A2CConfig | ReinforceConfig | PQNConfig | DQNConfig | SACConfig | TD3Config | TQCConfig
 AlgoConfig = Annotated[AnyAlgo, Field(discriminator="name")]

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 def find_conflict(config: "TrainConfig") -> str | None:
     """The first setting that contradicts others, as `setting: sentence`; None where all fit."""
-    checks = (_minibatches, _memory, _tasks, _curriculum, _action_values, _critics)
-    checks += (_replay_buffer, _success_rate)
-    return next((conflict for check in checks if (conflict := check(config)) is not None), None)
+    return next((conflict for check in _CHECKS if (conflict := check(config)) is not None), None)
 
 
 def _minibatches(config: "TrainConfig") -> str | None:
@@ -111,11 +109,10 @@ def _critics(config: "TrainConfig") -> str | None:
     if net.batch_norm or net.dropout:
         wrong = "batch_norm" if net.batch_norm else "dropout"
         return f"net.{wrong}: the networks of {algo.name} have none; use net.layer_norm=true"
-    kept = (net.quantiles or QUANTILES) - (algo.drop_quantiles if isinstance(algo, TQCConfig) else 0)
-    if kept < 1:
+    if isinstance(algo, TQCConfig) and algo.drop_quantiles >= (there := net.quantiles or QUANTILES):
         return (
-            f"algo.drop_quantiles: of {net.quantiles or QUANTILES} quantiles (net.quantiles) "
-            f"{algo.drop_quantiles} cannot be left out; use {(net.quantiles or QUANTILES) - 1} or fewer"
+            f"algo.drop_quantiles: of {there} quantiles (net.quantiles) {algo.drop_quantiles} cannot be left "
+            f"out; use {there - 1} or fewer"
         )
     return None
 
@@ -139,3 +136,9 @@ def _success_rate(config: "TrainConfig") -> str | None:
         "solved_at: with solved_by success_rate, give the share of successes that counts as solved, "
         "above 0 and up to 1"
     )
+
+
+_CHECKS = (
+    *(_minibatches, _memory, _tasks, _curriculum, _action_values, _critics, _replay_buffer),
+    _success_rate,
+)

@@ -11,6 +11,9 @@ from gymsolve.settings.schedules import Schedule, Steps
 
 def _learned(value: Any) -> Any:
     """None for `auto`, the word that other libraries have for a learned number."""
+    if isinstance(value, str) and value.startswith("auto_"):
+        first = value.removeprefix("auto_")
+        raise ValueError(f"a first weight has a setting of its own; use auto and algo.ent_coef_init={first}")
     return None if value == "auto" else value
 
 

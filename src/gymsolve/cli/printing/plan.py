@@ -140,8 +140,9 @@ def _algorithm(config: "TrainConfig") -> str:
         text += f", {setting(dumped['num_epochs'])} epochs, {algo.minibatches} minibatch"
         text += "es each" if algo.minibatches > 1 else " each"
     if "buffer_size" in dumped:
-        text += f", {algo.gradient_steps * algo.num_steps:g} gradient steps on {algo.batch_size} of the last "
-        text += f"{count(algo.buffer_size)} steps each"
+        steps, batch_size = dumped["gradient_steps"] * algo.num_steps, dumped["batch_size"]
+        text += f", {steps:g} gradient steps on {batch_size} of the last "
+        text += f"{count(dumped['buffer_size'])} steps each"
     if algo.values_actions:
         text += f", ε {setting(dumped['epsilon'])}"
     return f"{text}, learning rate {setting(dumped['learning_rate'])}"

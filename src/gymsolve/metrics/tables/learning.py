@@ -51,7 +51,9 @@ LEARNING = (
         unit="nats",
         priority=1,
     ),
-    Metric("train/scaled_entropy", "the entropy times `ent_coef`", f"{ACTOR_CRITICS}, {ENTROPIES}", priority=3),
+    Metric(
+        "train/scaled_entropy", "the entropy times `ent_coef`", f"{ACTOR_CRITICS}, {ENTROPIES}", priority=3
+    ),
     Metric(
         "train/grad_norm", "length of the gradient before clipping; of the policy's step for REINFORCE", low=0
     ),
