@@ -12,12 +12,6 @@ from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 
 
-def value_loss(self) -> str: ...
-
-    @property
-    def huber_delta(self) -> float: ...
-
-
 def value_loss(config: ErrorSettings, predicted: Tensor, target: Tensor) -> Tensor:
     """Elementwise, half-squared so that mse and huber agree near zero."""
     if config.value_loss == "huber":

@@ -15,7 +15,13 @@ class ErrorSettings(Protocol):
     """The settings of a loss of values."""
 
     @property
-    def flatten(array: Array, rows: Array) -> Array:
+    def value_loss(self) -> str: ...
+
+    @property
+    def huber_delta(self) -> float: ...
+
+
+def flatten(array: Array, rows: Array) -> Array:
     """[T, N, …] → [B, …] with only the rows that are True in `rows` [T, N]."""
     flat = array.reshape(-1, *array.shape[2:])
     return flat if rows.all() else flat[rows.reshape(-1)]

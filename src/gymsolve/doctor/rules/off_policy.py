@@ -43,6 +43,7 @@ OFF_POLICY = (
         remedy=all_of(set_to("net.critics.layer_norm", True), scale("algo.learning_rate", 0.3)),
         effect=Effect("train/overestimation", "falls", below=1.0),
         explains=("return_flat", "return_fell"),
+        applies=lambda context: context.setting("algo.policy_every") is not None,
         warmup=0.1,
     ),
     Rule(
