@@ -6,9 +6,10 @@ the weights, so that a policy can be rebuilt without its environment. Reading th
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from gymsolve.errors import ConfigError
@@ -92,16 +93,14 @@ class ActionSpec:
 
     def to_unit(self, actions: Array) -> Array:
         """Box actions [N, size] of a policy → numbers between -1 (lower bound) and +1 (upper bound)."""
-        unit: Array = self._tanh(actions) if self.squash else actions.clip(-1.0, 1.0)
+        unit: Array = self._numpy.tanh(actions) if self.squash else actions.clip(-1.0, 1.0)
         return unit
 
     def from_unit(self, unit: Array) -> Array:
         """The inverse of `to_unit`. The ends of a squashed box are at infinity; the largest number whose tanh
         is below 1 stands for them."""
-        import numpy as np
-
-        numbers = np.arctanh(unit.clip(-1.0 + 2.0**-24, 1.0 - 2.0**-24)) if self.squash else unit
-        policy_actions: Array = numbers.astype(np.float32)
+        inside = unit.clip(-1.0 + 2.0**-24, 1.0 - 2.0**-24)
+        policy_actions: Array = (self._numpy.arctanh(inside) if self.squash else unit).astype("float32")
         return policy_actions
 
     def from_env(self, actions: Array) -> Array:
@@ -131,10 +130,10 @@ class ActionSpec:
         return np.asarray(self.start)
 
     @cached_property
-    def _tanh(self) -> Callable[[Array], Array]:
+    def _numpy(self) -> ModuleType:
         import numpy as np
 
-        return np.tanh
+        return np
 
 
 @dataclass(frozen=True)
