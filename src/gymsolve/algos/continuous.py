@@ -115,7 +115,7 @@ class ContinuousLearner(ReplayLearner):
         return super().update(rollout, progress, rng) | self.obtained.metrics()
 
     def _extra(self, rollout: Rollout) -> Array:
-        """What each step [T, N] earns besides its reward."""
+        """The earnings of each step [T, N] besides its reward."""
         return np.zeros_like(rollout.rewards)
 
     # --------------------------------------------------------------------------- gradient steps
@@ -183,7 +183,7 @@ class ContinuousLearner(ReplayLearner):
         return measures | {"train/policy_loss": loss.detach()}
 
     def targets(self, drawn: Drawn, in_force: dict[str, float], rng: np.random.Generator) -> Tensor:
-        """What the critics should say of the batch [B], or the atoms of its distribution [B, K]."""
+        """The values [B] that critics should give to the batch, or samples of their distribution [B, K]."""
         raise NotImplementedError
 
     def critic_loss(self, values: Tensor, targets: Tensor) -> Tensor:
@@ -194,5 +194,5 @@ class ContinuousLearner(ReplayLearner):
     def actor_loss(
         self, features: Tensor, in_force: dict[str, float], rng: np.random.Generator
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """What the actor minimises in these states, and measures by metric name."""
+        """The loss of the actor in these states, and measures by metric name."""
         raise NotImplementedError

@@ -81,7 +81,7 @@ class SAC(ContinuousLearner):
         return rewards + discounts * (future - entropy)
 
     def future(self, values: Tensor) -> Tensor:
-        """What targets believe of the target critics' values [N, B]: the lowest."""
+        """The lowest of the target critics' values [N, B]."""
         return values.amin(dim=0)
 
     def _sample(self, features: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:

@@ -51,7 +51,7 @@ class ContinuousPolicy(Memoryless, Network):
     # ------------------------------------------------------------------- of tensors, to learn
 
     def features(self, obs: dict[str, Tensor]) -> Tensor:
-        """What actor and critics see [B, F]."""
+        """The inputs [B, F] of actor and critics."""
         out: Tensor = self.encoder(obs)
         return out
 

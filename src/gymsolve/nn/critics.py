@@ -44,8 +44,8 @@ class Critics(nn.Module):
     def _add_layer(self, size: int, width: int, gain: float, rng: Draws) -> None:
         weight = np.zeros((self.count, size, width), np.float32)
         if rng is not None:
-            for one in weight:
-                one[:] = orthogonal(width, size, gain, rng).T
+            for matrix in weight:
+                matrix[:] = orthogonal(width, size, gain, rng).T
         self.weights.append(nn.Parameter(torch.from_numpy(weight)))
         self.biases.append(nn.Parameter(torch.zeros(self.count, 1, width)))
 
