@@ -6,10 +6,9 @@ the weights, so that a policy can be rebuilt without its environment. Reading th
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from gymsolve.errors import ConfigError
@@ -93,14 +92,14 @@ class ActionSpec:
 
     def to_unit(self, actions: Array) -> Array:
         """Box actions [N, size] of a policy → numbers between -1 (lower bound) and +1 (upper bound)."""
-        unit: Array = self._numpy.tanh(actions) if self.squash else actions.clip(-1.0, 1.0)
+        unit: Array = self._squashing[0](actions) if self.squash else actions.clip(-1.0, 1.0)
         return unit
 
     def from_unit(self, unit: Array) -> Array:
         """The inverse of `to_unit`. The ends of a squashed box are at infinity; the largest number whose tanh
         is below 1 stands for them."""
         inside = unit.clip(-1.0 + 2.0**-24, 1.0 - 2.0**-24)
-        policy_actions: Array = (self._numpy.arctanh(inside) if self.squash else unit).astype("float32")
+        policy_actions: Array = (self._squashing[1](inside) if self.squash else unit).astype("float32")
         return policy_actions
 
     def from_env(self, actions: Array) -> Array:
@@ -130,10 +129,11 @@ class ActionSpec:
         return np.asarray(self.start)
 
     @cached_property
-    def _numpy(self) -> ModuleType:
+    def _squashing(self) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+        """tanh and its inverse."""
         import numpy as np
 
-        return np
+        return np.tanh, np.arctanh
 
 
 @dataclass(frozen=True)
