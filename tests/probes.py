@@ -15,6 +15,9 @@ from gymsolve.algos.dqn import DQN
 from gymsolve.algos.ppo import PPO
 from gymsolve.algos.pqn import PQN
 from gymsolve.algos.reinforce import Reinforce
+from gymsolve.algos.sac import SAC
+from gymsolve.algos.td3 import TD3
+from gymsolve.algos.tqc import TQC
 from gymsolve.envs.contract import Episode, Step
 from gymsolve.experience.collect import Collector
 from gymsolve.experience.learner import Learner
@@ -22,7 +25,17 @@ from gymsolve.experience.rollout import Rollout
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
 from gymsolve.nn.q_policy import QPolicy
-from gymsolve.settings.config import A2CConfig, DQNConfig, NetConfig, PPOConfig, PQNConfig, ReinforceConfig
+from gymsolve.settings.config import (
+    A2CConfig,
+    DQNConfig,
+    NetConfig,
+    PPOConfig,
+    PQNConfig,
+    ReinforceConfig,
+    SACConfig,
+    TD3Config,
+    TQCConfig,
+)
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import ActionSpec, Array, EnvSpec, Obs, ObsSpec
 
@@ -31,6 +44,8 @@ torch.set_num_threads(1)
 ALGORITHMS = {"ppo": (PPO, PPOConfig), "a2c": (A2C, A2CConfig), "reinforce": (Reinforce, ReinforceConfig)}
 ACTION_VALUES = {"pqn": (PQN, PQNConfig), "dqn": (DQN, DQNConfig)}
 """Algorithms that learn what actions are worth; their policy is another one."""
+CONTINUOUS = {"sac": (SAC, SACConfig), "td3": (TD3, TD3Config), "tqc": (TQC, TQCConfig)}
+"""Algorithms for boxes whose actor learns from critics; policies of two kinds serve them."""
 PPO_OPTIONS = {
     "defaults": {},
     "rollout_advantages": {"normalize_advantages": "rollout"},
@@ -92,8 +107,20 @@ def make_q_case(masked: bool = False, *, envs: dict[str, Any] | None = None, **n
     return RandomEnvs(policy.spec, **(envs or {})), policy
 
 
+def make_continuous_policy(algo: str, spec: EnvSpec, *, seed: int = 0, **net: Any) -> Any:
+    """The policy that an algorithm for boxes learns."""
+    config = NetConfig.model_validate({"hidden": (8,), "policy_gain": 1.0, **net})
+    return CONTINUOUS[algo][0].make_policy(spec, config, np.random.default_rng(seed))
+
+
+def make_continuous_case(algo: str, *, envs: dict[str, Any] | None = None, **net: Any) -> Any:
+    """Environments that do anything, and an actor with critics that have opinions."""
+    policy = make_continuous_policy(algo, make_spec("box"), **net)
+    return RandomEnvs(policy.spec, **(envs or {})), policy
+
+
 def make_algorithm(name: str, policy: Any, **options: Any) -> Learner:
-    build, config = (ALGORITHMS | ACTION_VALUES)[name]
+    build, config = (ALGORITHMS | ACTION_VALUES | CONTINUOUS)[name]
     return build(config.model_validate(options), policy)
 
 

@@ -17,11 +17,14 @@ ALGORITHMS = {
     "reinforce": "gymsolve.algos.reinforce:Reinforce",
     "pqn": "gymsolve.algos.pqn:PQN",
     "dqn": "gymsolve.algos.dqn:DQN",
+    "sac": "gymsolve.algos.sac:SAC",
+    "td3": "gymsolve.algos.td3:TD3",
+    "tqc": "gymsolve.algos.tqc:TQC",
 }
 
 FOREIGN_ALGORITHMS = frozenset(
     {"acer", "acktr", "ars", "c51", "crossq", "ddpg", "ddqn", "dreamer", "her", "impala", "muzero"}
-    | {"ppo_lstm", "qrdqn", "rainbow", "sac", "td3", "tqc", "trpo"}
+    | {"ppo_lstm", "qrdqn", "rainbow", "trpo"}
 )
 """Algorithms of other libraries, which are no misspellings of ours."""
 
@@ -38,7 +41,12 @@ EXTENSIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
 The names are those of the extensions' state in checkpoints.
 """
 
-POLICIES = {"actor_critic": "gymsolve.nn.policy:Policy", "q": "gymsolve.nn.q_policy:QPolicy"}
+POLICIES = {
+    "actor_critic": "gymsolve.nn.policy:Policy",
+    "q": "gymsolve.nn.q_policy:QPolicy",
+    "squashed": "gymsolve.nn.squashed_policy:SquashedPolicy",
+    "deterministic": "gymsolve.nn.deterministic_policy:DeterministicPolicy",
+}
 """Networks on torch that policy files can hold, by the kind in the file."""
 
 TRACKERS = {

@@ -85,16 +85,25 @@ class ActionSpec:
             return shifted.reshape(len(actions), *self.shape).astype(self.dtype)
         if not self.bounded:
             return actions.reshape(len(actions), *self.shape).astype(self.dtype)
-        unit = self._tanh(actions) if self.squash else actions.clip(-1.0, 1.0)
+        unit = self.to_unit(actions)
         low, high = self._ends
         scaled: Array = (low + (unit.astype(float) + 1.0) * 0.5 * (high - low)).clip(low, high)
         return scaled.reshape(len(actions), *self.shape).astype(self.dtype)
 
-    def from_env(self, actions: Array) -> Array:
-        """Environment actions [N, *shape] → policy actions [N, size]: the inverse of `to_env`.
+    def to_unit(self, actions: Array) -> Array:
+        """Box actions [N, size] of a policy → numbers between -1 (lower bound) and +1 (upper bound)."""
+        unit: Array = self._squashing[0](actions) if self.squash else actions.clip(-1.0, 1.0)
+        return unit
 
-        The ends of a squashed box are at infinity; the largest number whose tanh is below 1 stands for them.
-        """
+    def from_unit(self, unit: Array) -> Array:
+        """The inverse of `to_unit`. The ends of a squashed box are at infinity; the largest number whose tanh
+        is below 1 stands for them."""
+        inside = unit.clip(-1.0 + 2.0**-24, 1.0 - 2.0**-24)
+        policy_actions: Array = (self._squashing[1](inside) if self.squash else unit).astype("float32")
+        return policy_actions
+
+    def from_env(self, actions: Array) -> Array:
+        """Environment actions [N, *shape] → policy actions [N, size]: the inverse of `to_env`."""
         import numpy as np
 
         flat = np.asarray(actions).reshape(len(actions), -1)
@@ -104,10 +113,7 @@ class ActionSpec:
             return flat.astype(np.float32)
         low, high = self._ends
         unit = ((flat - low) / np.where(high > low, high - low, 1.0) * 2.0 - 1.0).clip(-1.0, 1.0)
-        if self.squash:
-            unit = np.arctanh(unit.clip(-1.0 + 2.0**-24, 1.0 - 2.0**-24))
-        policy_actions: Array = unit.astype(np.float32)
-        return policy_actions
+        return self.from_unit(unit)
 
     @cached_property
     def _ends(self) -> tuple[Array, Array]:
@@ -123,10 +129,11 @@ class ActionSpec:
         return np.asarray(self.start)
 
     @cached_property
-    def _tanh(self) -> Callable[[Array], Array]:
+    def _squashing(self) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+        """tanh and its inverse."""
         import numpy as np
 
-        return np.tanh
+        return np.tanh, np.arctanh
 
 
 @dataclass(frozen=True)

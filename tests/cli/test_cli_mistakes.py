@@ -184,15 +184,15 @@ ELSEWHERE = [
     ),
     (["train", "CartPole-v1", "--total-timesteps", "1e5"], "train CartPole-v1 --steps 1e5"),
     (
-        ["train", "CartPole-v1", "--algo", "sac"],
-        "There is no SAC here, but ppo, a2c, reinforce, pqn, dqn. Here it is: ",
+        ["train", "CartPole-v1", "--algo", "trpo"],
+        "There is no TRPO here, but ppo, a2c, reinforce, pqn, dqn, sac, td3, tqc. Here it is: ",
     ),
     (
-        ["train", "CartPole-v1:sac"],
-        "SAC is not among the algorithms here. It has: ppo, a2c, reinforce, ppo_centred, pixels, positions, "
+        ["train", "CartPole-v1:trpo"],
+        "TRPO is not among the algorithms here. It has: ppo, a2c, reinforce, ppo_centred, pixels, positions, "
         "dqn, pqn. Try: gymsolve train CartPole",
     ),
-    (["train", "CartPole-v0:sac"], "Try: gymsolve train CartPole-v0:ppo"),
+    (["train", "CartPole-v0:trpo"], "Try: gymsolve train CartPole-v0:ppo"),
     (["train", "CartPole-v1", "--batch-size", "64"], "--set 'algo.num_minibatches=…'"),
     (["CartPole-v1"], "gymsolve train CartPole-v1"),
     (["enjoy", "--algo", "ppo", "--env", "CartPole-v1"], "gymsolve record @best:CartPole-v1"),
@@ -206,8 +206,8 @@ ELSEWHERE = [
     ),
     (["publish"], "Here it is: gymsolve push @last"),
     (
-        ["train", "CartPole-v1", "--set", "algo.name=sac"],
-        "algo.name: there is no SAC here (from --set). Known: a2c",
+        ["train", "CartPole-v1", "--set", "algo.name=trpo"],
+        "algo.name: there is no TRPO here (from --set). Known: a2c",
     ),
     (["train", "CartPole-v1", "--set", "algo=dqn"], "not 'dqn' (from --set). Write algo.name=dqn."),
     (["ls"], "Here it is: gymsolve runs"),

@@ -1,4 +1,4 @@
-"""Facts that every algorithm of action values must obey: resets, cuts, repeatability, going back."""
+"""Facts that every algorithm of action values must obey, with or without an actor beside them."""
 
 import numpy as np
 import pytest
@@ -11,28 +11,42 @@ from gymsolve.nn.q_policy import QPolicy
 from gymsolve.settings.config import EnvConfig, NetConfig
 from probes import (
     ACTION_VALUES,
+    CONTINUOUS,
     START,
     ConstantEnvs,
     ProbeEnvs,
     gather,
     make_algorithm,
+    make_continuous_case,
     make_q_case,
-    make_spec,
     same_arrays,
     train,
 )
 
-every_algorithm = pytest.mark.parametrize("algo", ACTION_VALUES)
-every_mask = pytest.mark.parametrize("masked", [False, True], ids=["all_legal", "masked"])
+every_algorithm = pytest.mark.parametrize("algo", [*ACTION_VALUES, *CONTINUOUS])
+every_case = pytest.mark.parametrize(
+    ("algo", "masked"),
+    [(algo, masked) for algo in ACTION_VALUES for masked in (False, True)] + [(a, False) for a in CONTINUOUS],
+)
+REPLAYED = {"learning_starts": 0, "buffer_size": 10_000, "batch_size": 32, "n_step": 3, "target_every": 3}
 EAGER = {
     "pqn": {"num_minibatches": 2},
-    "dqn": {"learning_starts": 0, "buffer_size": 10_000, "batch_size": 32, "n_step": 3, "target_every": 3},
+    "dqn": REPLAYED,
+    **dict.fromkeys(CONTINUOUS, REPLAYED | {"policy_every": 2, "tau": 0.1}),
 }
+
+
+def make_case(algo, masked=False, **more):
+    """Environments that do anything, and a policy with an opinion."""
+    if algo in CONTINUOUS:
+        more.pop("batch_norm", None)
+        return make_continuous_case(algo, **more)
+    return make_q_case(masked, **more)
 
 
 def update_after(algo, rollout, policy, **options):
     """Parameters after one update, without changing `policy`."""
-    twin = QPolicy(policy.spec, policy.config, None)
+    twin = type(policy)(policy.spec, policy.config, None)
     twin.load_state_dict(policy.state_dict())
     algorithm = make_algorithm(algo, twin, **EAGER[algo], **options)
     metrics = algorithm.update(rollout, START, np.random.default_rng(5))
@@ -42,15 +56,21 @@ def update_after(algo, rollout, policy, **options):
 @every_algorithm
 def test_a_perfect_critic_of_an_endless_task_that_is_only_cut_learns_nothing(algo):
     gamma = 0.9
-    policy = QPolicy(make_spec(), NetConfig(hidden=(8,)), np.random.default_rng(0))
+    _, policy = make_case(algo)
+    weight, bias = (
+        (policy.critics.weights[-1], policy.critics.biases[-1])
+        if algo in CONTINUOUS
+        else (policy.q_head.weight, policy.q_head.bias)
+    )
     with torch.no_grad():
-        policy.q_head.weight.zero_()
-        policy.q_head.bias.fill_(1 / (1 - gamma))
+        weight.zero_()
+        bias.fill_(1 / (1 - gamma))
+    soft = {"ent_coef": 0.0} if algo in ("sac", "tqc") else {}
     for terminates in (False, True):
         envs = ConstantEnvs(policy.spec, length=7, terminates=terminates)
         rollout = gather(envs, policy, 20, keeps_ends=True)
         assert rollout.done.sum() > 4
-        _, metrics = update_after(algo, rollout, policy, learning_rate=0.0, gamma=gamma)
+        _, metrics = update_after(algo, rollout, policy, learning_rate=0.0, gamma=gamma, **soft)
         # The value is 1 + γ + γ² + … = 1/(1−γ) everywhere, however early the recording stops.
         if terminates:
             assert metrics["train/td_error"] > 0.1
@@ -58,16 +78,15 @@ def test_a_perfect_critic_of_an_endless_task_that_is_only_cut_learns_nothing(alg
             assert metrics["train/td_error"] < 1e-5
 
 
-@every_algorithm
-@every_mask
+@every_case
 def test_rows_spent_on_resets_are_never_learned_from(algo, masked):
-    envs, policy = make_q_case(masked, envs={"next_step": True}, normalize_obs="running", batch_norm=True)
+    envs, policy = make_case(algo, masked, envs={"next_step": True}, normalize_obs="running", batch_norm=True)
     rollout = gather(envs, policy, 16, keeps_ends=True)
     assert (~rollout.valid).sum() > 5
     assert_garbage_changes_nothing(algo, rollout, policy)
 
 
-@every_algorithm
+@pytest.mark.parametrize("algo", ACTION_VALUES)
 def test_reset_rows_of_a_vector_class_are_never_learned_from(algo):
     envs = make_envs(EnvConfig(id=late_resets.ID, num_envs=4), "train")
     policy = QPolicy(envs.spec, NetConfig(hidden=(8,)), np.random.default_rng(0))
@@ -96,7 +115,7 @@ def assert_garbage_changes_nothing(algo, rollout, policy):
 @pytest.mark.parametrize("next_step", [False, True], ids=["same_step", "next_step"])
 def test_nothing_is_learned_across_a_reset(algo, next_step):
     """Rows before an end are learned from alike, whatever the next episode brings."""
-    envs, policy = make_q_case(envs={"next_step": next_step, "ends": 0.0, "cuts": 0.0})
+    envs, policy = make_case(algo, envs={"next_step": next_step, "ends": 0.0, "cuts": 0.0})
     rollout = gather(envs, policy, 12, keeps_ends=True)
     last = {"obs": rollout.obs["obs"][6].copy()}
     for kind in ("terminated", "truncated"):
@@ -117,7 +136,7 @@ def test_nothing_is_learned_across_a_reset(algo, next_step):
 @every_algorithm
 def test_a_cut_counts_on_from_the_true_last_observation(algo):
     """What follows a time limit is worth what the last observation is worth, and not the next first one."""
-    envs, policy = make_q_case(envs={"ends": 0.0, "cuts": 0.3})
+    envs, policy = make_case(algo, envs={"ends": 0.0, "cuts": 0.3})
     rollout = gather(envs, policy, 12, keeps_ends=True)
     before, _ = update_after(algo, rollout, policy)
     for step, last in rollout.final_obs.items():
@@ -127,11 +146,10 @@ def test_a_cut_counts_on_from_the_true_last_observation(algo):
     assert not same_arrays(before, after)
 
 
-@every_algorithm
-@every_mask
+@every_case
 def test_the_same_seed_gives_the_same_parameters_and_another_seed_others(algo, masked):
     def result(seed):
-        envs, policy = make_q_case(masked, normalize_obs="running")
+        envs, policy = make_case(algo, masked, normalize_obs="running")
         metrics = train(make_algorithm(algo, policy, **EAGER[algo]), envs, updates=3, num_steps=12, seed=seed)
         return policy.arrays(), metrics
 
@@ -144,7 +162,7 @@ def test_the_same_seed_gives_the_same_parameters_and_another_seed_others(algo, m
 
 @every_algorithm
 def test_an_iteration_that_is_taken_back_leaves_nothing(algo):
-    envs, policy = make_q_case(True, normalize_obs="running")
+    envs, policy = make_case(algo, algo in ACTION_VALUES, normalize_obs="running")
     algorithm = make_algorithm(algo, policy, **EAGER[algo])
     collector, rng = Collector(envs, policy, 8, 0), np.random.default_rng(0)
     collector.keeps_ends = algorithm.keeps_ends
@@ -158,7 +176,8 @@ def test_an_iteration_that_is_taken_back_leaves_nothing(algo):
 
     arrays, states = everything()
     undo = [
-        part.rollback_point() for part in (policy, algorithm, algorithm.optimizer, *algorithm.parts.values())
+        part.rollback_point()
+        for part in (policy, algorithm, *algorithm.optimizers.values(), *algorithm.parts.values())
     ]
     algorithm.update(collector.collect(rng), START, rng)
     assert not same_arrays(everything()[0], arrays)
@@ -177,7 +196,7 @@ ANSWERS = {
 }
 
 
-@every_algorithm
+@pytest.mark.parametrize("algo", ACTION_VALUES)
 @pytest.mark.parametrize("probe", ANSWERS)
 def test_known_action_values_are_learned(algo, probe):
     envs = ProbeEnvs(probe, "discrete")

@@ -19,8 +19,9 @@ from gymsolve.settings.config import EnvConfig
 from gymsolve.training.observer import Silent
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
-ALGORITHMS = ("ppo", "a2c", "reinforce", "pqn", "dqn")
-ACTION_VALUES = ("pqn", "dqn")
+ALGORITHMS = ("ppo", "a2c", "reinforce", "pqn", "dqn", "sac", "td3", "tqc")
+CONTINUOUS = ("sac", "td3", "tqc")
+ACTION_VALUES = ("pqn", "dqn", *CONTINUOUS)
 
 
 class Coin(gym.Env[Any, Any]):
@@ -89,6 +90,28 @@ class Dial(Coin):
         return obs, reward, False, over, info
 
 
+class Knob(Coin):
+    """The same with a dial to turn."""
+
+    def __init__(self, flag: str = "") -> None:
+        super().__init__()
+        self.action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def step(self, action: Any) -> Any:
+        return super().step(float(action[0]))
+
+
+class MortalKnob(Mortal):
+    """A dial to turn in a worker that dies where a flag is put up."""
+
+    def __init__(self, flag: str = "") -> None:
+        super().__init__(flag)
+        self.action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def step(self, action: Any) -> Any:
+        return super().step(float(action[0]))
+
+
 class Clock(Coin):
     """The same with a time limit instead of an end."""
 
@@ -103,9 +126,11 @@ def samples():
     gym.register("DocsCoin-v0", entry_point=Coin, reward_threshold=-100.0)
     gym.register("DocsDial-v0", entry_point=Dial, reward_threshold=-100.0)
     gym.register("DocsMortal-v0", entry_point=Mortal, reward_threshold=-100.0)
+    gym.register("DocsKnob-v0", entry_point=Knob, reward_threshold=-100.0)
+    gym.register("DocsMortalKnob-v0", entry_point=MortalKnob, reward_threshold=-100.0)
     gym.register("DocsClock-v0", entry_point=Clock, reward_threshold=-100.0)
     yield "DocsCoin-v0", "DocsDial-v0"
-    for name in ("Coin", "Dial", "Mortal", "Clock"):
+    for name in ("Coin", "Dial", "Mortal", "Clock", "Knob", "MortalKnob"):
         del gym.registry[f"Docs{name}-v0"]
 
 
@@ -139,9 +164,9 @@ def emitted(
         "net.shared": env.startswith("DocsDial"),
         **more,
     }
-    if env.startswith("DocsDial"):
+    if env.startswith("DocsDial") and algo not in CONTINUOUS:
         settings["net.memory.cell"] = "gru"
-    if algo == "dqn":
+    if algo == "dqn" or algo in CONTINUOUS:
         # Some measures wait for many steps in the buffer, or for a full one.
         settings |= {"algo.learning_starts": 0, "algo.buffer_size": 128}
     if algo == "ppo":
@@ -162,9 +187,12 @@ def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path, monkey
     table = {name: told.replace("*", "").strip() for name, told in documented().items()}
     flag = tmp_path / "flag"
     mortal = {"env.backend": "async", "env.workers": 1, "env.kwargs": {"flag": str(flag)}}
-    runs = [emitted(algo, "DocsMortal-v0", tmp_path, PutsUpFlags(flag), **mortal)]
+    dials = algo in CONTINUOUS
+    dying = "DocsMortalKnob-v0" if dials else "DocsMortal-v0"
+    runs = [emitted(algo, dying, tmp_path, PutsUpFlags(flag), **mortal)]
     if algo in ACTION_VALUES:
-        runs += [emitted(algo, env, tmp_path) for env in (samples[0], "DocsClock-v0")]
+        others = ("DocsKnob-v0", "DocsDial-v0") if dials else (samples[0], "DocsClock-v0")
+        runs += [emitted(algo, env, tmp_path) for env in others]
     else:
         runs += _with_everything(algo, samples, tmp_path)
     trained, judged = (set().union(*parts) for parts in zip(*runs, strict=True))
@@ -221,7 +249,8 @@ def _with_everything(algo: str, samples: tuple[str, str], tmp_path: Path) -> lis
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_a_usual_run_holds_what_is_listed_without_condition(algo, tmp_path):
     trained: set[str] = set()
-    run = gymsolve.train(f"CartPole-v1:{algo}", {"eval.episodes": 1}, steps=1500, runs_dir=tmp_path).run
+    env = f"{'Pendulum' if algo in CONTINUOUS else 'CartPole'}-v1:{algo}"
+    run = gymsolve.train(env, {"eval.episodes": 1}, steps=1500, runs_dir=tmp_path).run
     for row in run.read_metrics().rows:
         trained |= listed(row)
     table = documented()

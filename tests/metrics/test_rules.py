@@ -48,6 +48,7 @@ CURIOUS = {"explore": {"bonus": "rnd"}}
 ARCHIVING = {"explore": "go_explore"}
 TWO = {"env": {"tasks": {"one": {}, "two": {}}}}
 STAGED = {**TWO, "curriculum": {"stages": ["one", "two"], "promote_at": 5.0}}
+OFF_POLICY = {"algo": {"name": "sac"}, "kind": "box"}
 CASES = {
     "stage_stuck": Case(
         {"curriculum/stage": 1.0, "curriculum/achieved": lambda i: 3.0 * min(1.0, i / 20)},
@@ -205,6 +206,12 @@ CASES = {
         {"blind/random_reward": 35.9, **blind_of("random")},
     ),
     "eval_sight": Case({"eval/first_obs_size": 2.5}, {"eval/first_obs_size": 2.4}),
+    "overestimation": Case(
+        {"train/overestimation": 2.1, "train/q_bias": 40.0, "train/td_error": 13.0},
+        {"train/overestimation": 2.1, "train/q_bias": 40.0, "train/td_error": 13.5},
+        OFF_POLICY,
+    ),
+    "temperature_dead": Case({"hyper/ent_coef": 0.9e-4, **FLAT}, {"hyper/ent_coef": 0.9e-4}, OFF_POLICY),
     "env_bound": Case({"time/env_share": 0.61}, {"time/env_share": 0.6}),
     "overhead": Case({"time/eval_share": 0.41}, {"time/eval_share": 0.4}),
     "memory_growth": Case({"time/memory": lambda i: 300 + 20 * i}, {"time/memory": lambda i: 300 + 6 * i}),
@@ -238,6 +245,19 @@ def test_nothing_fires_in_a_healthy_run(context):
     assert [alert.id for alert in tracker.alerts()] == []
     missing = [reason for _, reason in tracker.unchecked_rules() if reason.startswith("needs")]
     assert missing == [], "the healthy run measures everything, so that every rule is looked at"
+
+
+def test_a_temperature_that_somebody_has_set_is_not_dead():
+    columns = {"hyper/ent_coef": 0.0, **FLAT}
+    set_to_zero = {"algo": {"name": "sac", "ent_coef": 0.0}, "kind": "box"}
+    assert "temperature_dead" not in fired(columns, make_context(**set_to_zero))
+    assert "temperature_dead" not in fired(columns, make_context(algo={"name": "td3"}, kind="box"))
+
+
+def test_values_of_a_young_critic_are_no_over_estimation():
+    """Values begin at 0: where all returns are costs, they are too high by as much as these, and not more."""
+    young = {"train/overestimation": 0.98, "train/q_bias": 500.0, "train/td_error": 0.3}
+    assert "overestimation" not in fired(young, make_context(**OFF_POLICY))
 
 
 REPLAYED, PARALLEL = {"algo": {"name": "dqn"}}, {"algo": {"name": "pqn"}}

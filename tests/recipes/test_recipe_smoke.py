@@ -48,7 +48,7 @@ def shortened(config):
     }
     if config.algo.name == "ppo":
         settings |= {"algo.num_minibatches": 2, "algo.num_epochs": 1}
-    if config.algo.name == "dqn":  # so few steps would only fill the replay buffer
+    if hasattr(config.algo, "buffer_size"):  # so few steps would only fill the replay buffer
         settings |= {"algo.learning_starts": 0, "algo.batch_size": 4}
     if config.curriculum.stages:  # one update in each
         each = num_envs * num_steps

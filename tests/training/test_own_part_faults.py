@@ -14,7 +14,8 @@ from torch import nn
 
 from gymsolve.algos.ppo import PPO
 from gymsolve.experience.learner import Learner
-from gymsolve.settings.algorithms import AlgorithmSettings, PPOConfig
+from gymsolve.settings.algorithms import PPOConfig
+from gymsolve.settings.any_algorithm import AlgorithmSettings
 
 
 class Flat(nn.Module):

@@ -7,16 +7,25 @@ from torch import Tensor
 from torch.nn import functional
 
 from gymsolve.experience.credit import Credited
+from gymsolve.experience.learning import ErrorSettings
 from gymsolve.nn.minibatch import Minibatch
 from gymsolve.nn.policy import Policy
-from gymsolve.settings.config import BuiltInAlgo
 
 
-def value_loss(config: BuiltInAlgo, predicted: Tensor, target: Tensor) -> Tensor:
+def value_loss(config: ErrorSettings, predicted: Tensor, target: Tensor) -> Tensor:
     """Elementwise, half-squared so that mse and huber agree near zero."""
     if config.value_loss == "huber":
         return functional.huber_loss(predicted, target, reduction="none", delta=config.huber_delta)
     return 0.5 * (predicted - target).square()
+
+
+def quantile_loss(predicted: Tensor, targets: Tensor, delta: float) -> Tensor:
+    """The quantile Huber loss of quantiles [N, B, M] against samples [B, K], averaged over all pairs."""
+    count = predicted.shape[-1]
+    shares = (torch.arange(count, device=predicted.device) + 0.5) / count  # of what lies below a quantile
+    away = targets.unsqueeze(1) - predicted.unsqueeze(-1)  # [N, B, M, K]
+    size = functional.huber_loss(away, torch.zeros_like(away), reduction="none", delta=delta) / delta
+    return ((shares.unsqueeze(-1) - (away.detach() < 0).float()).abs() * size).mean()
 
 
 def value_targets(policy: Policy, credited: Credited) -> Tensor:
@@ -55,8 +64,13 @@ def moved(policy: Policy, batch: Minibatch, clip_coef: float = 0.2) -> dict[str,
 
 @torch.no_grad()
 def mean_metrics(rows: list[dict[str, Tensor]]) -> dict[str, float]:
-    """Average over gradient steps with one transfer from the device."""
+    """Average over gradient steps; with one transfer from the device where all have the same measures."""
     if not rows:
         return {}
+    names = dict.fromkeys(name for row in rows for name in row)
+    if any(len(row) < len(names) for row in rows):  # not every step has a step of the policy
+        return {
+            name: mean_metrics([{name: row[name]} for row in rows if name in row])[name] for name in names
+        }
     stacked = torch.stack([measure for row in rows for measure in row.values()]).view(len(rows), -1)
     return dict(zip(rows[0], stacked.mean(dim=0).tolist(), strict=True))

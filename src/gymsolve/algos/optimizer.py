@@ -126,6 +126,11 @@ class Optimizer(Part):
                     self._steps[index] = int(span.steps)
         self._spans, self._reached = [], []
 
+    @property
+    def values(self) -> Tensor:
+        """All trainable numbers, as one tensor of which the parameters are views."""
+        return self._values
+
     def weights(self) -> Array:
         """A copy of all trainable numbers, as one array."""
         return self._values.cpu().numpy().copy()
@@ -144,6 +149,8 @@ class Optimizer(Part):
         `parts` are those of the policy's parameters, which come first; auxiliary ones are left out.
         """
         slots = self._slots[: len(parts)]
+        if not slots:
+            return {}
         squares = torch.stack([self._gradient[slot].square().sum() for slot in slots]).tolist()
         sums = dict.fromkeys(parts, 0.0)
         for part, square in zip(parts, squares, strict=True):

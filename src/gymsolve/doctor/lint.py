@@ -11,11 +11,18 @@ from gymsolve.doctor.rules.rule import Change
 from gymsolve.recipes import validate
 from gymsolve.runs.run import Run
 from gymsolve.settings.algorithms import PolicyGradientSettings
-from gymsolve.settings.config import A2CConfig, DQNConfig, PPOConfig, ReinforceConfig, TrainConfig
+from gymsolve.settings.config import (
+    A2CConfig,
+    PPOConfig,
+    ReinforceConfig,
+    ReplayConfig,
+    TrainConfig,
+)
 from gymsolve.settings.schedules import Progress, Schedule
 from gymsolve.spec import EnvSpec
 from gymsolve.text import plural
 
+_Rollouts = PPOConfig | A2CConfig | ReinforceConfig
 _FEW_UPDATES = 10
 _SMALL_MINIBATCH = 16
 _PICTURE = 36
@@ -125,7 +132,7 @@ def _no_learning(config: TrainConfig) -> Iterator[Finding]:
     if algo.clipping is not None and _highest(algo.clipping, config.steps) < 0.01:
         text = "with so small a limit nearly every gradient is clipped away"
         yield _doubt("clip_closed", "algo.clip_coef", text, _highest(algo.clipping, config.steps), 0.2)
-    if isinstance(algo, DQNConfig) and algo.learning_starts >= config.env_budget:
+    if isinstance(algo, ReplayConfig) and algo.learning_starts >= config.env_budget:
         starts, budget = algo.learning_starts, config.env_budget
         text = f"the first gradient step waits for {starts} steps, and the budget has {budget}"
         yield _doubt("never_starts", "algo.learning_starts", text, starts, budget // 20)

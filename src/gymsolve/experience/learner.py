@@ -16,7 +16,7 @@ from gymsolve.experience.credit import Credit
 from gymsolve.experience.replay import ReplayBuffer
 from gymsolve.experience.rollout import Rollout
 from gymsolve.parts import Part
-from gymsolve.settings.algorithms import AlgorithmSettings
+from gymsolve.settings.any_algorithm import AlgorithmSettings
 from gymsolve.settings.schedules import Progress
 from gymsolve.spec import Array, Obs
 

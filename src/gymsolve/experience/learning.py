@@ -1,12 +1,24 @@
 """Computations that both engines share before and after their gradients: rows, rates, measures."""
 
+from typing import Protocol
+
 import numpy as np
 
 from gymsolve.experience.frames import Frames
 from gymsolve.experience.rollout import Rollout
-from gymsolve.settings.config import AnyAlgo
+from gymsolve.settings.any_algorithm import AlgorithmSettings
 from gymsolve.settings.schedules import Progress, Schedule
 from gymsolve.spec import Array, Obs
+
+
+class ErrorSettings(Protocol):
+    """The settings of a loss of values."""
+
+    @property
+    def value_loss(self) -> str: ...
+
+    @property
+    def huber_delta(self) -> float: ...
 
 
 def flatten(array: Array, rows: Array) -> Array:
@@ -25,7 +37,7 @@ def flatten_entry(stored: Array | Frames, rows: Array) -> Array:
     return stored.take(np.flatnonzero(rows)) if isinstance(stored, Frames) else flatten(stored, rows)
 
 
-def hyperparameters(config: AnyAlgo, progress: Progress) -> dict[str, float]:
+def hyperparameters(config: AlgorithmSettings, progress: Progress) -> dict[str, float]:
     """Every schedulable value in force, by metric name."""
     return {f"hyper/{name}": value.at(progress) for name, value in config if isinstance(value, Schedule)}
 

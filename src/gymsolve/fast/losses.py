@@ -3,7 +3,7 @@
 import numpy as np
 
 from gymsolve.experience.learner import Learner
-from gymsolve.experience.learning import flatten, flatten_obs
+from gymsolve.experience.learning import ErrorSettings, flatten, flatten_obs
 from gymsolve.experience.rollout import Rollout
 from gymsolve.fast.inputs import Samples
 from gymsolve.fast.optimizer import FastOptimizer
@@ -45,7 +45,7 @@ class Batch:
         self.log_probs = flatten(rollout.log_probs, rows)  # [B]
 
 
-def value_loss(config: BuiltInAlgo, predicted: Array, target: Array) -> tuple[Array, Array]:
+def value_loss(config: ErrorSettings, predicted: Array, target: Array) -> tuple[Array, Array]:
     """Elementwise loss, half-squared so that mse and huber agree near zero, and its slope."""
     gap = predicted - target
     if config.value_loss == "huber":

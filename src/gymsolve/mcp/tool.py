@@ -181,6 +181,8 @@ def _require_text(tool: Tool, name: str, value: Any) -> None:
 
 
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+
+
 def _inner_arguments(tool: Tool, place: Sequence[str | int]) -> list[str] | None:
     """The arguments of an entry of a list, if the place is within one."""
     field = tool.arguments.model_fields.get(str(place[0]))

@@ -6,7 +6,12 @@ from typing import Any, Literal
 Better = Literal["up", "down"]
 
 ACTOR_CRITICS = "ppo, a2c, reinforce"
-ACTION_VALUES = "pqn, dqn"
+EPSILON_GREEDY = "pqn, dqn"
+ENTROPIES = "sac, tqc"
+CONTINUOUS = "sac, td3, tqc"
+"""Algorithms for boxes of actions that learn from critics and a replay buffer."""
+REPLAYING = f"dqn, {CONTINUOUS}"
+ACTION_VALUES = f"{EPSILON_GREEDY}, {CONTINUOUS}"
 WITH_CREDIT = "ppo, a2c, reinforce, pqn"
 """Algorithms that say what each step of a rollout was worth."""
 

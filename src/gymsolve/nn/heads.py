@@ -118,11 +118,8 @@ class GaussianHead(nn.Module):
         self.linear = nn.Linear(size, tasks * action.size)
         orthogonal_(self.linear, config.policy_gain, rng)
         self.log_std = nn.Parameter(torch.full((action.size,), config.log_std_init))
-        # Gauss–Hermite rule for E[log(1 − tanh²)], one dimension at a time.
-        nodes, weights = np.polynomial.hermite_e.hermegauss(16)
-        self.register_buffer("nodes", torch.as_tensor(nodes, dtype=torch.float32), persistent=False)
-        total = torch.as_tensor(weights / weights.sum(), dtype=torch.float32)
-        self.register_buffer("weights", total, persistent=False)
+        for name, numbers in zip(("nodes", "weights"), gauss_hermite(), strict=True):
+            self.register_buffer(name, numbers, persistent=False)
 
     def forward(self, features: Tensor, masks: Tensor | None, tasks: Tensor | None = None) -> Tensor:
         mean: Tensor = self.linear(features)
@@ -141,17 +138,29 @@ class GaussianHead(nn.Module):
         z = (actions - params) * torch.exp(-self.log_std)
         dense = -0.5 * z.square() - self.log_std - 0.5 * math.log(2 * math.pi)
         if self.squash:
-            dense = dense - _log_slope(actions)
+            dense = dense - log_slope(actions)
         return dense.sum(dim=-1)
 
     def entropy(self, params: Tensor) -> Tensor:
         gaussian = (self.log_std + 0.5 * math.log(2 * math.pi * math.e)).sum().expand(len(params))
         if not self.squash:
             return gaussian
-        points = params.unsqueeze(-1) + self.log_std.exp().unsqueeze(-1) * self.nodes  # [B, A, K]
-        return gaussian + (_log_slope(points) * self.weights).sum(dim=(-1, -2))
+        return gaussian + mean_log_slope(params, self.log_std.exp(), self.nodes, self.weights)
 
 
-def _log_slope(u: Tensor) -> Tensor:
+def gauss_hermite() -> tuple[Tensor, Tensor]:
+    """Nodes and weights [K] by which the mean of a function of a standard normal number is computed."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(16)
+    total = torch.as_tensor(weights / weights.sum(), dtype=torch.float32)
+    return torch.as_tensor(nodes, dtype=torch.float32), total
+
+
+def mean_log_slope(mean: Tensor, std: Tensor, nodes: Tensor, weights: Tensor) -> Tensor:
+    """E[log(1 − tanh²)] of Gaussians [B, A], summed over dimensions: what squashing adds to the entropy."""
+    points = mean.unsqueeze(-1) + std.unsqueeze(-1) * nodes  # [B, A, K]
+    return (log_slope(points) * weights).sum(dim=(-1, -2))
+
+
+def log_slope(u: Tensor) -> Tensor:
     """log(1 − tanh²(u)), stable for large |u|."""
     return 2.0 * (math.log(2.0) - u - nn.functional.softplus(-2.0 * u))

@@ -5,7 +5,7 @@ that an algorithm differentiates take tensors.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -120,20 +120,9 @@ class Network(nn.Module):
         """Weights and statistics by name."""
         return {name: to_array(tensor).copy() for name, tensor in self.state_dict().items()}
 
-    @torch.no_grad()
     def load_arrays(self, arrays: dict[str, Array]) -> list[str]:
         """Copy what fits by name and shape; say in sentences what did not."""
-        own: dict[str, Any] = self.state_dict()
-        misfits = []
-        for name, tensor in own.items():
-            if name not in arrays:
-                misfits.append(f"{name} is not in the checkpoint")
-            elif tuple(tensor.shape) != arrays[name].shape:
-                here, there = list(tensor.shape), list(arrays[name].shape)
-                misfits.append(f"{name} has shape {here} here and {there} in the checkpoint")
-            else:
-                tensor.copy_(torch.from_numpy(np.array(arrays[name])))
-        return misfits + [f"{name} has no place in this network" for name in arrays if name not in own]
+        return fill(self.state_dict(), arrays)
 
     def metadata(self) -> dict[str, str]:
         """Spaces and settings, which a file needs besides the arrays to rebuild the policy."""
@@ -184,6 +173,21 @@ def is_ours(kind: type[Any]) -> bool:
 def path_of(kind: type[Any]) -> str:
     """A class of the user's own, as `module:Class`."""
     return f"{kind.__module__}:{kind.__qualname__}"
+
+
+@torch.no_grad()
+def fill(own: Mapping[str, Tensor], arrays: dict[str, Array]) -> list[str]:
+    """Copy what fits by name and shape into tensors; say in sentences what did not."""
+    misfits = []
+    for name, tensor in own.items():
+        if name not in arrays:
+            misfits.append(f"{name} is not in the checkpoint")
+        elif tuple(tensor.shape) != arrays[name].shape:
+            here, there = list(tensor.shape), list(arrays[name].shape)
+            misfits.append(f"{name} has shape {here} here and {there} in the checkpoint")
+        else:
+            tensor.copy_(torch.from_numpy(np.array(arrays[name])))
+    return misfits + [f"{name} has no place in this network" for name in arrays if name not in own]
 
 
 def to_array(tensor: Tensor) -> Array:

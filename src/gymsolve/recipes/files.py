@@ -132,6 +132,8 @@ def no_variant(base: str, variant: str, variants: Sequence[str]) -> UnknownEnvEr
     """The error about an unknown variant; an algorithm of other libraries is no misspelling."""
     listed = f"It has: {', '.join(variants)}."
     hint = " ".join(filter(None, [did_you_mean(variant, [*variants, DERIVED]), listed]))
+    if variant.lower() in ALGORITHMS:
+        hint = f"{listed} Try: gymsolve train {base} --set algo.name={variant.lower()}"
     if variant.lower() in FOREIGN_ALGORITHMS:
         others = f"{listed} Try: gymsolve train {base}:{variants[0]}"
         hint = f"{variant.upper()} is not among the algorithms here. {others}"

@@ -19,5 +19,5 @@ def import_algorithm(name: str) -> None:
         raise ConfigError(
             f"{name} has no attribute `settings` that is a class of AlgorithmSettings.",
             where=_WHERE,
-            hint="Derive them from gymsolve.settings.algorithms.AlgorithmSettings and say `settings = …`.",
+            hint="Derive them from gymsolve.settings.any_algorithm.AlgorithmSettings and say `settings = …`.",
         )

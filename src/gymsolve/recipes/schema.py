@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from gymsolve.settings.algorithm_choice import ALGORITHM_MODELS as ALGORITHM_MODELS
 from gymsolve.settings.algorithm_choice import algorithm_model
-from gymsolve.settings.algorithms import AlgorithmSettings
+from gymsolve.settings.any_algorithm import AlgorithmSettings
 from gymsolve.settings.config import TrainConfig
 from gymsolve.settings.curriculum import StageConfig
 from gymsolve.settings.environment import TaskConfig, name_tasks

@@ -7,19 +7,20 @@ only read runs, they are kept as they are.
 
 import sys
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import ConfigDict, PlainValidator, SerializeAsAny, ValidationInfo
 from pydantic_core import PydanticKnownError
 
 from gymsolve.settings.algorithms import (
     A2CConfig,
-    AlgorithmSettings,
     DQNConfig,
     PPOConfig,
     PQNConfig,
     ReinforceConfig,
 )
+from gymsolve.settings.any_algorithm import AlgorithmSettings
+from gymsolve.settings.continuous import SACConfig, TD3Config, TQCConfig
 from gymsolve.settings.own_parts import OwnName
 
 
@@ -34,12 +35,13 @@ class OwnAlgoConfig(AlgorithmSettings):
         return bool((self.model_extra or {}).get("normalize_rewards"))
 
 
-BuiltInAlgo = PPOConfig | A2CConfig | ReinforceConfig | PQNConfig | DQNConfig
+BuiltInAlgo = (
+    PPOConfig | A2CConfig | ReinforceConfig | PQNConfig | DQNConfig | SACConfig | TD3Config | TQCConfig
+)
 AnyAlgo = BuiltInAlgo | OwnAlgoConfig
 
 ALGORITHM_MODELS: Mapping[str, type[AlgorithmSettings]] = {
-    model.model_fields["name"].default: model
-    for model in (PPOConfig, A2CConfig, ReinforceConfig, PQNConfig, DQNConfig)
+    model.model_fields["name"].default: model for model in get_args(BuiltInAlgo)
 }
 
 

@@ -3,7 +3,10 @@
 from typing import TYPE_CHECKING
 
 from gymsolve.settings.algorithm_choice import OwnAlgoConfig
-from gymsolve.settings.algorithms import DQNConfig, ReinforceConfig
+from gymsolve.settings.algorithms import ReinforceConfig
+from gymsolve.settings.any_algorithm import ReplayConfig
+from gymsolve.settings.continuous import ContinuousConfig, TQCConfig
+from gymsolve.settings.network import QUANTILES
 
 if TYPE_CHECKING:
     from gymsolve.settings.config import TrainConfig
@@ -11,8 +14,7 @@ if TYPE_CHECKING:
 
 def find_conflict(config: "TrainConfig") -> str | None:
     """The first setting that contradicts others, as `setting: sentence`; None where all fit."""
-    checks = (_minibatches, _memory, _tasks, _curriculum, _action_values, _replay_buffer, _success_rate)
-    return next((conflict for check in checks if (conflict := check(config)) is not None), None)
+    return next((conflict for check in _CHECKS if (conflict := check(config)) is not None), None)
 
 
 def _minibatches(config: "TrainConfig") -> str | None:
@@ -85,9 +87,10 @@ def _action_values(config: "TrainConfig") -> str | None:
     name, net = config.algo.name, config.net
     if isinstance(config.algo, OwnAlgoConfig):
         return None  # nobody knows before its module is imported
-    if not config.algo.values_actions:
-        wrong = f"net.duelling: {name} learns no action values; use algo.name=dqn or pqn"
-        return wrong if net.duelling else None
+    if net.duelling and not config.algo.values_actions:
+        return f"net.duelling: {name} learns no action values; use algo.name=dqn or pqn"
+    if config.algo.values_states:
+        return None
     faults = {
         f"net.memory: {name} has no memory": net.memory is not None,
         f"net.normalize_values: {name} learns values in units of reward": net.normalize_values != "none",
@@ -100,10 +103,27 @@ def _action_values(config: "TrainConfig") -> str | None:
     return None if fault is None else f"{fault}; leave it out, or use algo.name=ppo"
 
 
+def _critics(config: "TrainConfig") -> str | None:
+    algo, net = config.algo, config.net
+    if net.quantiles is not None and not isinstance(algo, TQCConfig):
+        return f"net.quantiles: {algo.name} predicts values, not their distribution; use algo.name=tqc"
+    if not isinstance(algo, ContinuousConfig):
+        return None
+    if net.batch_norm or net.dropout:
+        wrong = "batch_norm" if net.batch_norm else "dropout"
+        return f"net.{wrong}: the networks of {algo.name} have none; use net.layer_norm=true"
+    if isinstance(algo, TQCConfig) and algo.drop_quantiles >= (there := net.quantiles or QUANTILES):
+        return (
+            f"algo.drop_quantiles: of {there} quantiles (net.quantiles) {algo.drop_quantiles} cannot be left "
+            f"out; use {there - 1} or fewer"
+        )
+    return None
+
+
 def _replay_buffer(config: "TrainConfig") -> str | None:
     env, algo = config.env, config.algo
     batch = env.num_envs * algo.num_steps
-    if not isinstance(algo, DQNConfig) or algo.buffer_size >= batch:
+    if not isinstance(algo, ReplayConfig) or algo.buffer_size >= batch:
         return None
     return (
         f"algo.buffer_size: a rollout of {batch} steps (env.num_envs {env.num_envs} × "
@@ -119,3 +139,9 @@ def _success_rate(config: "TrainConfig") -> str | None:
         "solved_at: with solved_by success_rate, give the share of successes that counts as solved, "
         "above 0 and up to 1"
     )
+
+
+_CHECKS = (
+    *(_minibatches, _memory, _tasks, _curriculum, _action_values, _critics, _replay_buffer),
+    _success_rate,
+)

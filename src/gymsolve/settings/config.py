@@ -13,19 +13,20 @@ from gymsolve.settings.algorithm_choice import AlgoConfig, AnyAlgo, BuiltInAlgo
 from gymsolve.settings.algorithms import (
     A2CConfig,
     DQNConfig,
-    OptimizerConfig,
     PPOConfig,
     PQNConfig,
     ReinforceConfig,
 )
+from gymsolve.settings.any_algorithm import OptimizerConfig, ReplayConfig
 from gymsolve.settings.checks import find_conflict
+from gymsolve.settings.continuous import ContinuousConfig, EntropyConfig, SACConfig, TD3Config, TQCConfig
 from gymsolve.settings.curriculum import CurriculumConfig
 from gymsolve.settings.environment import EnvConfig, Role, WrapperConfig
 from gymsolve.settings.evaluation import EvalConfig
 from gymsolve.settings.exploration import ExploreConfig
 from gymsolve.settings.imitation import ImitateConfig
 from gymsolve.settings.kinds import Model, Seconds, Whole, listed, not_bool
-from gymsolve.settings.network import MemoryConfig, NetConfig
+from gymsolve.settings.network import CriticNetConfig, MemoryConfig, NetConfig
 from gymsolve.settings.outputs import CheckpointConfig, VideoConfig
 from gymsolve.settings.own_parts import PartConfig, split_parts
 from gymsolve.settings.schedules import Steps
@@ -35,7 +36,10 @@ __all__ = [
     "AlgoConfig",
     "AnyAlgo",
     "BuiltInAlgo",
+    "ContinuousConfig",
+    "CriticNetConfig",
     "DQNConfig",
+    "EntropyConfig",
     "EnvConfig",
     "EvalConfig",
     "MemoryConfig",
@@ -44,7 +48,11 @@ __all__ = [
     "PPOConfig",
     "PQNConfig",
     "ReinforceConfig",
+    "ReplayConfig",
     "Role",
+    "SACConfig",
+    "TD3Config",
+    "TQCConfig",
     "TrainConfig",
     "WrapperConfig",
 ]

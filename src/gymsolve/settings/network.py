@@ -7,6 +7,9 @@ from pydantic import BeforeValidator, Field
 from gymsolve.settings.kinds import Model, Positive, listed
 from gymsolve.settings.own_parts import PartConfig
 
+QUANTILES = 25
+"""Quantiles of a critic of TQC, unless `net.quantiles` says otherwise."""
+
 
 class MemoryConfig(Model):
     """A recurrent cell between the encoder of observations and the fully connected layers."""
@@ -36,6 +39,18 @@ class TaskNetConfig(Model):
     """The policy's last layer: one for all tasks, or one for each."""
     values: Literal["shared", "each"] = "each"
     """The value function's last layer likewise; with one for each, `normalize_values` has units for each."""
+
+
+class CriticNetConfig(Model):
+    """The critics of SAC, TD3 and TQC, which value an observation together with an action."""
+
+    count: Annotated[Positive, Field(le=64)] = 2
+    """How many; all are computed in one pass. SAC and TD3 believe the lowest."""
+    hidden: tuple[Annotated[Positive, Field(le=16_384)], ...] | None = None
+    """Sizes of their fully connected layers; null takes `net.hidden`."""
+    layer_norm: bool | None = None
+    """Normalise each layer before its activation, which keeps values from growing; null takes
+    `net.layer_norm`."""
 
 
 class NetConfig(Model):
@@ -75,6 +90,9 @@ class NetConfig(Model):
     action values 0."""
     duelling: bool = False
     """Predict action values as the value of the state plus the advantage of each action (DQN, PQN)."""
+    quantiles: Annotated[Positive, Field(le=1_000)] | None = None
+    """Numbers by which the distribution of each action's value is predicted (TQC); null takes 25."""
+    critics: CriticNetConfig = CriticNetConfig()
     memory: MemoryConfig | None = None
     """A recurrent cell, for tasks in which one observation does not show the whole state; None has none."""
     tasks: TaskNetConfig = TaskNetConfig()

@@ -36,10 +36,10 @@ from gymsolve.runs.trust import buildable_settings
 from gymsolve.seeding import generator, integer_seeds
 from gymsolve.settings.config import (
     A2CConfig,
-    DQNConfig,
     PPOConfig,
     PQNConfig,
     ReinforceConfig,
+    ReplayConfig,
     Role,
     TrainConfig,
 )
@@ -314,9 +314,10 @@ def credit_settings(
         with suppress(AttributeError, TypeError):
             mean = states.get("algorithm", {}).get("mean_return")
             given["mean_return"] = mean if type(mean) is float else None
-    elif isinstance(algo, DQNConfig):
+    elif isinstance(algo, ReplayConfig):
         given["gae_lambda"] = 0.0
-        notes.append("advantages are errors of the action values over one step, and values those of the best")
+        whose = "the best" if algo.values_actions else "the policy's own, by the most careful critic"
+        notes.append(f"advantages are errors of the action values over one step, and values those of {whose}")
     elif isinstance(algo, PQNConfig):
         given["gae_lambda"] = algo.q_lambda.at(progress)
     elif isinstance(algo, PPOConfig | A2CConfig):

@@ -15,6 +15,7 @@ from gymsolve.doctor.rules.exploration import EXPLORATION
 from gymsolve.doctor.rules.faults import FAULTS
 from gymsolve.doctor.rules.first_policy import FIRST_POLICY
 from gymsolve.doctor.rules.network import NETWORK
+from gymsolve.doctor.rules.off_policy import OFF_POLICY
 from gymsolve.doctor.rules.policy import POLICY
 from gymsolve.doctor.rules.progress import PROGRESS
 from gymsolve.doctor.rules.rule import Rule
@@ -34,6 +35,7 @@ RULES: tuple[Rule, ...] = (
     *ARCHIVE,
     *EXPLORATION,
     *CRITIC,
+    *OFF_POLICY,
     *NETWORK,
     *PROGRESS,
     *EVALUATION,

@@ -17,11 +17,7 @@ _LARGE_GRADIENTS = ("grad_jump", "grad_clipped")
 
 def _has_critic(context: Context) -> bool:
     """The run learns values of states; for action values, other numbers are normal."""
-    return context.setting("algo.baseline") in (None, "value") and not _values_actions(context)
-
-
-def _values_actions(context: Context) -> bool:
-    return context.config is not None and context.config.algo.values_actions
+    return context.setting("algo.baseline") in (None, "value") and context.values_states
 
 
 def _negative(history: History, context: Context, active: bool) -> Evidence | None:

@@ -191,7 +191,7 @@ def _is_inert(context: Context, path: str) -> bool:
     """The setting has no effect in this run."""
     assert context.config is not None
     spec = context.spec
-    if path in _OF_ACTORS and context.config.algo.values_actions:
+    if path in _OF_ACTORS and not context.values_states:
         return True
     if path in _OF_CRITICS:
         return not context.config.algo.has_critic

@@ -165,8 +165,13 @@ class Context:
         return self.config is not None and self.config.algo.values_actions
 
     @property
+    def values_states(self) -> bool:
+        """It learns values of states beside a policy; SAC and DQN learn values of actions."""
+        return self.config is None or self.config.algo.values_states
+
+    @property
     def replays(self) -> bool:
-        """It learns from a replay buffer, in updates of a few gradient steps (DQN)."""
+        """It learns from a replay buffer, in updates of a few gradient steps (DQN, SAC)."""
         return self.setting("algo.buffer_size") is not None
 
     @property

@@ -1,6 +1,16 @@
 """Metrics of updates, and the hyperparameters in force."""
 
-from gymsolve.metrics.metric import ACTION_VALUES, ACTOR_CRITICS, WITH_CREDIT, Metric, share
+from gymsolve.metrics.metric import (
+    ACTION_VALUES,
+    ACTOR_CRITICS,
+    CONTINUOUS,
+    ENTROPIES,
+    EPSILON_GREEDY,
+    REPLAYING,
+    WITH_CREDIT,
+    Metric,
+    share,
+)
 
 DECADES = tuple(range(-9, 1))
 """Powers of ten of the histograms of gradients."""
@@ -13,7 +23,9 @@ LEARNING = (
         priority=1,
     ),
     Metric(
-        "train/policy_loss", "the policy's part; its sign and size say little by themselves", ACTOR_CRITICS
+        "train/policy_loss",
+        "the policy's part; its sign and size say little by themselves",
+        f"{ACTOR_CRITICS}, {CONTINUOUS}",
     ),
     Metric(
         "train/value_loss",
@@ -33,12 +45,15 @@ LEARNING = (
     ),
     Metric(
         "train/entropy",
-        "mean entropy of the policy; log(choices) is uniform, 0 is decided",
-        ACTOR_CRITICS,
+        "mean entropy of the policy; log(choices) is uniform, 0 is decided; for SAC and TQC that of actions "
+        "between -1 and 1, of which log(2) per dimension is uniform",
+        f"{ACTOR_CRITICS}, {ENTROPIES}",
         unit="nats",
         priority=1,
     ),
-    Metric("train/scaled_entropy", "the entropy times `ent_coef`", ACTOR_CRITICS, priority=3),
+    Metric(
+        "train/scaled_entropy", "the entropy times `ent_coef`", f"{ACTOR_CRITICS}, {ENTROPIES}", priority=3
+    ),
     Metric(
         "train/grad_norm", "length of the gradient before clipping; of the policy's step for REINFORCE", low=0
     ),
@@ -53,7 +68,7 @@ LEARNING = (
         )
         for part, what, by, condition in (
             ("trunk", "the layers that policy and value share", ACTOR_CRITICS, "when they share any"),
-            ("policy", "what is the policy's alone", ACTOR_CRITICS, ""),
+            ("policy", "what is the policy's alone", f"{ACTOR_CRITICS}, {CONTINUOUS}", ""),
             ("value", "what is the value function's alone, or of action values", "all", "when it is learned"),
         )
     ),
@@ -106,7 +121,7 @@ LEARNING = (
         may_be_nan=True,
     ),
     Metric("train/ratio", "mean probability ratio over the gradient steps", "ppo", low=0, priority=3),
-    Metric("train/gradient_steps", "gradient steps per update", "ppo, pqn, dqn", low=0, priority=3),
+    Metric("train/gradient_steps", "gradient steps per update", f"ppo, pqn, {REPLAYING}", low=0, priority=3),
     share("train/kl_stopped", "share of updates that `target_kl` ended early", "ppo", priority=3),
     Metric("train/q_mean", "mean value of the actions in minibatches, before each step", ACTION_VALUES),
     Metric(
@@ -116,11 +131,31 @@ LEARNING = (
         better="down",
         low=0,
     ),
-    Metric("replay/size", "steps in the replay buffer", "dqn", unit="steps", low=0, priority=3),
+    Metric(
+        "train/q_spread",
+        "mean distance between the highest and the lowest critic; 0 with one critic",
+        CONTINUOUS,
+        low=0,
+        priority=3,
+    ),
+    Metric(
+        "train/q_bias",
+        "what critics said of actions when these were taken, minus what followed (discounted, with the "
+        "entropy's share): mean over the last ten episodes",
+        CONTINUOUS,
+        condition="once an episode has ended that learning took part in",
+    ),
+    Metric(
+        "train/overestimation",
+        "that error as a share of the size (root mean square) of what followed; 1: as large as it",
+        CONTINUOUS,
+        condition="once an episode has ended that learning took part in",
+    ),
+    Metric("replay/size", "steps in the replay buffer", REPLAYING, unit="steps", low=0, priority=3),
     Metric(
         "replay/ratio",
         "how often a step is learned from: rows of minibatches per step collected",
-        "dqn",
+        REPLAYING,
         low=0,
         priority=3,
     ),
@@ -173,9 +208,18 @@ LEARNING = (
 HYPER = (
     Metric("hyper/learning_rate", "as scheduled, times the factor that `desired_kl` moves", low=0),
     Metric("hyper/gamma", "discount", low=0, high=1, priority=3),
-    Metric("hyper/epsilon", "share of actions that are random", ACTION_VALUES, low=0, high=1),
+    Metric("hyper/epsilon", "share of actions that are random", EPSILON_GREEDY, low=0, high=1),
     Metric("hyper/q_lambda", "of the targets", "pqn", low=0, high=1, priority=3),
-    Metric("hyper/ent_coef", "weight of the entropy bonus", ACTOR_CRITICS, low=0, priority=3),
+    Metric(
+        "hyper/ent_coef",
+        "weight of the entropy bonus; for SAC and TQC the temperature, learned unless it is set",
+        f"{ACTOR_CRITICS}, {ENTROPIES}",
+        low=0,
+        priority=3,
+    ),
+    Metric("hyper/exploration_noise", "spread of the noise on actions", "td3", low=0, priority=3),
+    Metric("hyper/policy_noise", "spread of the noise on the actions of targets", "td3", low=0, priority=3),
+    Metric("hyper/noise_clip", "limit of that noise", "td3", low=0, priority=3),
     Metric(
         "hyper/bonus_coef",
         "weight of the bonus's advantages",

@@ -1,6 +1,6 @@
 """Metrics of collected data: episodes, rewards, observations, actions."""
 
-from gymsolve.metrics.metric import ACTOR_CRITICS, WITH_CREDIT, Metric, share, with_defaults
+from gymsolve.metrics.metric import ACTOR_CRITICS, CONTINUOUS, WITH_CREDIT, Metric, share, with_defaults
 
 _COMPONENTS = "when the wrapper `reward_components` names them"
 _TASKS = "with several tasks"
@@ -168,7 +168,7 @@ DATA = (
     share(
         "action/saturated_share",
         "share of actions at a bound (within 0.5 % of the range), in the dimension where it is largest",
-        ACTOR_CRITICS,
+        f"{ACTOR_CRITICS}, {CONTINUOUS}",
         better="down",
         condition="for bounded boxes",
     ),
