@@ -301,7 +301,7 @@ def test_a_changed_working_directory_changes_nothing_here(cli, walk, place, tmp_
         ("Qzjxv-v0", "my_module:Qzjxv-v0"),
         (
             "own_walk:Walk-v0:trpo",
-            "TRPO is not among the algorithms here. It has: ppo, a2c, dqn, pqn, reinforce, sac, td3, tqc.",
+            "TRPO is not among the algorithms here. It has: ppo, a2c, reinforce, pqn, dqn, sac, td3, tqc",
         ),
         ("CartPole-v1:trpo", "TRPO is not among the algorithms here. It has: ppo, a2c, reinforce, "),
         ("cartpole", "Did you mean 'CartPole-v1'?"),
