@@ -299,7 +299,10 @@ def test_a_changed_working_directory_changes_nothing_here(cli, walk, place, tmp_
         ("own_walk:Nothing-v3", "Importing own_walk registers: own_walk:Walk-v0."),
         ("own_wlak:Walk-v0", "there is no module 'own_wlak'"),
         ("Qzjxv-v0", "my_module:Qzjxv-v0"),
-        ("own_walk:Walk-v0:trpo", "TRPO is not among the algorithms here. It has: ppo, a2c, reinforce, "),
+        (
+            "own_walk:Walk-v0:trpo",
+            "TRPO is not among the algorithms here. It has: ppo, a2c, reinforce, pqn, dqn, sac, td3, tqc",
+        ),
         ("CartPole-v1:trpo", "TRPO is not among the algorithms here. It has: ppo, a2c, reinforce, "),
         ("cartpole", "Did you mean 'CartPole-v1'?"),
         ("LunarLander-v2", "Did you mean 'LunarLander-v3'?"),
