@@ -10,6 +10,8 @@ import pytest
 
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.refs import find_run
+from gymsolve.view.run_view import RunView
+from gymsolve.view.runs_table import RunsTable
 
 DEEP = "[" * 3000 + "]" * 3000
 FIELDS = ("schema_version", "name", "env_id", "status", "created", "updated", "env_steps", "result", "parent")
@@ -207,3 +209,11 @@ def test_evaluations_without_a_number_of_episodes_are_told(trained, cli, place):
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps({**row, "eval/episodes": None}) + "\n" for row in rows))
     assert cli("runs", "show", trained).code == 0
+
+
+def test_an_alert_without_a_name_hides_no_run(trained, cli, place):
+    run = find_run(trained, place / "runs")
+    run.append_event("alert", env_steps=64, severity="warn")
+    run.append_event("alert", env_steps=64, id="flat", severity="warn", because="gone")
+    assert [alert["id"] for alert in RunView(run).alert_causes] == ["flat"]
+    assert trained in str(RunsTable(place / "runs").look())
