@@ -10,15 +10,18 @@ import pytest
 
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.refs import find_run
+from gymsolve.view.run_view import RunView
+from gymsolve.view.runs_table import RunsTable
 
 DEEP = "[" * 3000 + "]" * 3000
 FIELDS = ("schema_version", "name", "env_id", "status", "created", "updated", "env_steps", "result", "parent")
-FIELDS += ("reason", "seed", "steps", "pid", "host", "process_start", "command", "versions")
+FIELDS += ("reason", "seed", "steps", "pid", "host", "process_start", "command", "versions", "group")
 VALUES = ("5", "[]", "{}", '"x"', "true", "-1", "1e999", "9" * 30, '{"run": 1}', DEEP)
 FITTING = {
     *(("name", '"x"'), ("env_id", '"x"'), ("reason", '"x"'), ("host", '"x"'), ("process_start", '"x"')),
     *(("seed", "5"), ("seed", "-1"), ("steps", "5"), ("env_steps", "5"), ("pid", "5"), ("command", "[]")),
     *(("result", "{}"), ("result", '{"run": 1}'), ("versions", "{}"), ("schema_version", "1")),
+    ("group", '"x"'),
 }
 TRAIN = ("train", "Bandit-v0", "--steps", "64", "--set", "eval.episodes=1", "-q")
 
@@ -190,3 +193,27 @@ def test_the_command_of_a_run_can_be_given_to_a_shell_again(trained, cli, place)
     told = cli("runs", "show", trained).out
     shown = next(line for line in told.splitlines() if line.startswith("  command "))
     assert shlex.split(shown)[1:] == command
+
+
+def test_settings_without_a_source_are_told(trained, cli, place):
+    path = place / "runs" / trained / "config.json"
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps(stored | {"provenance": dict.fromkeys(stored["provenance"])}))
+    for words in (("report", trained), ("runs", "show", trained), ("diagnose", trained)):
+        assert cli(*words).code == 0, words
+    assert "unknown" in (place / "runs" / trained / "report.md").read_text()
+
+
+def test_evaluations_without_a_number_of_episodes_are_told(trained, cli, place):
+    path = place / "runs" / trained / "metrics.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps({**row, "eval/episodes": None}) + "\n" for row in rows))
+    assert cli("runs", "show", trained).code == 0
+
+
+def test_an_alert_without_a_name_hides_no_run(trained, cli, place):
+    run = find_run(trained, place / "runs")
+    run.append_event("alert", env_steps=64, severity="warn")
+    run.append_event("alert", env_steps=64, id="flat", severity="warn", because="gone")
+    assert [alert["id"] for alert in RunView(run).alert_causes] == ["flat"]
+    assert trained in str(RunsTable(place / "runs").look())

@@ -226,6 +226,14 @@ def test_choices_are_stacked_and_boxes_drawn_within_their_space(tmp_path):
     assert box.limits == pytest.approx((-1.0, 1.0), abs=1e-4)
 
 
+def test_a_record_that_lacks_a_part_of_a_stack_counts_as_none_of_it(tmp_path):
+    """A record may be damaged; the parts of a stack then have unequal steps."""
+    rows = [row | {"gradient/trunk_zero": 0.25, "gradient/trunk_1e-3": 0.75} for row in story()]
+    del rows[3]["gradient/trunk_1e-3"]
+    page = write_report(store(tmp_path, rows)).html.read_text()
+    assert "Gradient of the shared layers" in page
+
+
 def test_every_part_of_an_action_is_a_stack_of_its_own(tmp_path):
     shares = {
         "action/share_0_4to7": 0.25,

@@ -91,7 +91,8 @@ class Run:
         stored = read_json(path)
         if (fault := find_fault(stored, CONFIG)) is not None:
             raise RunDamagedError(f"the file {fault}.", where=str(path))
-        return stored
+        sources = {name: source or "unknown" for name, source in stored["provenance"].items()}
+        return stored | {"provenance": sources}
 
     # ------------------------------------------------------------------ written while training
 

@@ -239,7 +239,7 @@ class RunView:
             name = str(event.get("id") or "")
             if event["kind"] == "alert_cleared":
                 active.pop(name, None)
-            elif event["kind"] == "alert":
+            elif event["kind"] == "alert" and name:
                 severity = event["severity"] if event.get("severity") in _SEVERITIES else "info"
                 active[name] = {"id": name, "severity": severity, "title": str(event.get("title") or name)}
         return sorted(active.values(), key=lambda alert: _SEVERITIES.index(alert["severity"]))

@@ -1,7 +1,7 @@
 """The curves of a report; curves of metrics that a run did not record are left out."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gymsolve.metrics.action_shares import group_names, label_choices
 from gymsolve.metrics.tables.learning import DECADES
@@ -194,11 +194,17 @@ def _shown(chart: Curves | None) -> Curves | None:
     return chart if some else None
 
 
-def _stacked(view: DiagnosedRun, part: int | None, named: Mapping[str, range]) -> Stack:
-    names = list(named)
-    xs = [x for x, _ in view.points(names[0])]
-    by_step = [dict(view.points(name)) for name in names]
-    shares = [[_or_zero(points.get(x)) for x in xs] for points in by_step]
+def _together(curves: Iterable[Sequence[Point]]) -> tuple[list[float], list[list[float]]]:
+    """The steps of all curves, and the values of each at them: a record may lack some, which count as 0."""
+    by_step = [dict(points) for points in curves]
+    xs = sorted(set[float]().union(*by_step))
+    return xs, [[_or_zero(points.get(x)) for x in xs] for points in by_step]
+
+
+def _stacked(view: DiagnosedRun, part: int | None, named: Mapping[str, range]) -> Stack | None:
+    xs, shares = _together(map(view.points, named))
+    if not xs:
+        return None
     labels = [f"action {label_choices(choices).replace('to', ' to ')}" for choices in named.values()]
     title = "Actions taken" if part is None else f"Actions taken, part {part}"
     return Stack(title, labels, xs, shares, "Share of each choice since the record before.")
@@ -213,8 +219,7 @@ def _gradients(view: DiagnosedRun) -> list[Stack]:
         by_size = {size: view.points(f"gradient/{part}_{size}") for size in sizes}
         occurring = {size: points for size, points in by_size.items() if any(y > 0 for _, y in points)}
         if occurring:
-            xs = [x for x, _ in by_size["zero"]]
-            shares = [[_or_zero(y) for _, y in points] for points in occurring.values()]
+            xs, shares = _together(occurring.values())
             note = "Share of the entries by size, in the last gradient step of some updates."
             charts.append(Stack(f"Gradient of {what}", list(occurring), xs, shares, note))
     return charts
