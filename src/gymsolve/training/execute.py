@@ -64,12 +64,12 @@ def execute(
         if reason == "time" and trainer.counters.judging is not None:
             _note_missing_evaluation(trainer, run, observer)
         # After the checkpoint: a resume sets these records aside and goes on as if there had been no end.
-        elif reason in ("steps", "time"):
+        elif reason in ("steps", "time") and not trainer.is_paused:
             record_blind(trainer, run, observer, lambda: signalled.reason is not None or trainer.time_is_up)
         if trainer.averager.latest:
             write_record(trainer, run, observer)
         outcome = _finish(trainer, run, reason)
-    ended = outcome.reason in ("solved", "steps", "time")  # a user who stops a run does not want to wait
+    ended = outcome.reason in ("solved", "steps", "time") and not trainer.is_paused  # a user who stops a run does not want to wait
     if ended and trainer.config.video.enabled:
         leave_videos = load(VIDEOS["at the end"], "video")
         with trainer.clock.timing("video"):
