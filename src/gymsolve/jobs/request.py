@@ -78,8 +78,8 @@ class RunRequest:
     trust: bool = False
     """Import the code that a run from elsewhere names."""
     until: int | None = None
-    """Environment steps at which a trial ends; its schedules go by the budget. A trial that is no fork goes on
-    to its next evaluation."""
+    """Environment steps at which a trial ends; its schedules go by the budget. One that is no fork goes on to
+    its next evaluation."""
     trial: str | None = None
     """The command that makes this run a trial, such as `gymsolve fix kl_high`: the source of its settings. A
     trial is listed with its origin and never `@last`. A fork without a checkpoint begins at step 0."""

@@ -69,7 +69,9 @@ def execute(
         if trainer.averager.latest:
             write_record(trainer, run, observer)
         outcome = _finish(trainer, run, reason)
-    ended = outcome.reason in ("solved", "steps", "time") and not trainer.is_paused  # a user who stops a run does not want to wait
+    ended = (
+        outcome.reason in ("solved", "steps", "time") and not trainer.is_paused
+    )  # a user who stops a run does not want to wait
     if ended and trainer.config.video.enabled:
         leave_videos = load(VIDEOS["at the end"], "video")
         with trainer.clock.timing("video"):
