@@ -7,7 +7,7 @@ resumed sweep proposes what an uninterrupted one would have, and the journal hol
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +55,7 @@ def require_optuna() -> None:
 class Journal:
     """The study of a sweep in its journal file, which one process writes."""
 
-    def __init__(self, sweep: Sweep) -> None:
+    def __init__(self, sweep: Sweep, *, reading: bool = False) -> None:
         require_optuna()
         from optuna import create_study
         from optuna.logging import ERROR, set_verbosity
@@ -64,8 +64,13 @@ class Journal:
 
         set_verbosity(ERROR)
         self.sweep = sweep
-        # The sweep's own lock is held, so a lock file in the way is of a process that was killed.
-        Path(f"{sweep.journal}.lock").unlink(missing_ok=True)
+        self.is_empty = reading and not sweep.journal.exists()
+        if self.is_empty:
+            return
+        if (
+            not reading
+        ):  # the sweep's own lock is held: a lock file in the way is of a process that was killed
+            Path(f"{sweep.journal}.lock").unlink(missing_ok=True)
         with _faults(sweep.journal):
             storage = JournalStorage(JournalFileBackend(str(sweep.journal)))
             self.study: Study = create_study(
@@ -74,6 +79,8 @@ class Journal:
 
     def configurations(self) -> list[Configuration]:
         """All configurations in their order."""
+        if self.is_empty:
+            return []
         return [Configuration(trial.number, dict(trial.user_attrs[_SETTINGS])) for trial in self._trials()]
 
     def _trials(self) -> "list[FrozenTrial]":
@@ -174,7 +181,7 @@ class _Draft:
             if name == "qmc":
                 study.add_trial(_middle(sweep))
                 for _ in range(len(trials) + 1000 * attempt):
-                    study.ask()  # the sequence goes on where the journal ends
+                    _suggest(study.ask(), sweep.space[0])  # the sequence goes on where the journal ends
             else:
                 study.add_trials(list(_history(sweep, trials, standings, pruning=name == "tpe")))
             trial = study.ask()
@@ -242,6 +249,30 @@ def _middle(sweep: Sweep) -> "FrozenTrial":
     return create_trial(
         value=0.0, params=params, distributions={_name(e): _distribution(e) for e in sweep.space}
     )
+
+
+def importances(
+    sweep: Sweep, configurations: Sequence[Configuration], scores: Mapping[int, float]
+) -> dict[str, float]:
+    """The share of each setting in the differences between scores; of settings that always count."""
+    from optuna import create_study
+    from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+    from optuna.trial import create_trial
+
+    always = [each for each in sweep.space if not each.when]
+    tried = [each for each in configurations if each.values and each.number in scores]
+    study = create_study(direction="maximize")
+    for each in tried:
+        params = {_name(d): _param(d, d.domain.nearest(each.values[d.path])) for d in always}
+        spread = {_name(d): _distribution(d) for d in always}
+        study.add_trial(create_trial(value=scores[each.number], params=params, distributions=spread))
+    if len({scores[each.number] for each in tried}) < 2:
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shares = get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())
+    names = {_name(each): each.path for each in always}
+    return {names[name]: float(share) for name, share in shares.items()}
 
 
 def _recipe(sweep: Sweep) -> tuple[dict[str, Any], tuple[str, ...]]:

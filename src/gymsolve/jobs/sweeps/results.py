@@ -14,7 +14,7 @@ from statistics import fmean
 from gymsolve.errors import UsageError
 from gymsolve.jobs.queue import STOPPED
 from gymsolve.jobs.request import RunRequest
-from gymsolve.jobs.sweeps.ladder import Level
+from gymsolve.jobs.sweeps.ladder import Level, Standing
 from gymsolve.jobs.sweeps.stored import Sweep
 from gymsolve.runs.index import list_runs
 from gymsolve.runs.run import Run, open_run
@@ -193,3 +193,13 @@ def outcome_of(run: TrialRun, sweep: Sweep) -> float:
     if proof is None:
         return math.inf
     return proof.seconds if sweep.objective == "seconds" else float(proof.env_steps)
+
+
+def standing_of(
+    number: int, runs: Sequence[TrialRun], sweep: Sweep, *, busy: bool | None = None, failed: bool = False
+) -> Standing:
+    """How far a configuration has come; without `busy`, the status of its runs says whether one trains."""
+    mine = [run for run in runs if (run.purpose, run.number) == ("trial", number)]
+    scores = scores_of(number, mine, sweep) or ((-math.inf,) if failed else ())
+    trains = any(run.status == "running" for run in mine) if busy is None else busy
+    return Standing(number, scores, trains, failed or any(run.is_broken for run in mine))

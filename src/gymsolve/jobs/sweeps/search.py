@@ -5,19 +5,30 @@ journal and from the runs, so it may die at any moment.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from gymsolve.errors import EnvFaultError, GymsolveError, RunDamagedError, UsageError
 from gymsolve.jobs.local import LocalPlace
 from gymsolve.jobs.place import Begun, Job
-from gymsolve.jobs.queue import Event, Task, TaskBegun, TaskEnded, TaskFailed, Tick, jobs_under_way, work_on
+from gymsolve.jobs.queue import (
+    Event,
+    Stopping,
+    Task,
+    TaskBegun,
+    TaskEnded,
+    TaskFailed,
+    Tick,
+    jobs_under_way,
+    work_on,
+)
 from gymsolve.jobs.request import RunRequest, spell_settings
 from gymsolve.jobs.sweeps.ladder import Level, Standing, best_of, next_promotion
 from gymsolve.jobs.sweeps.proposals import Journal
-from gymsolve.jobs.sweeps.results import TrialRun, read_runs, read_trial_run, scores_of
+from gymsolve.jobs.sweeps.results import TrialRun, read_runs, read_trial_run, standing_of
 from gymsolve.jobs.sweeps.stored import Sweep
+from gymsolve.jobs.sweeps.verdict import Claim, judge
 from gymsolve.runs.run import Run
 from gymsolve.training.stop import Reason, StopSignal
 
@@ -41,8 +52,10 @@ Tell = Callable[[TrialChanged | None], None]
 class Search:
     """The state of a sweep in the process that works on it."""
 
-    def __init__(self, sweep: Sweep, tell: Tell = lambda change: None) -> None:
-        self.sweep, self._tell = sweep, tell
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self.tell: Tell = lambda change: None
+        """Hears what happens, and several times a second that nothing does."""
         self.journal = Journal(sweep)
         self.configurations = self.journal.configurations()
         self.runs: dict[Key, TrialRun] = {}
@@ -53,6 +66,8 @@ class Search:
         self.failed: dict[int, str] = {}
         """Configurations of which no run could begin, and why."""
         self._adopted: list[tuple[Key, Job]] = []
+        self.on_stopping: Callable[[], None] = lambda: None
+        """Called when somebody has asked to stop."""
         self._idle = False
         """Nothing was to do when it was last asked for, and nothing has happened since."""
         self.stop = StopSignal()
@@ -66,19 +81,18 @@ class Search:
         return {each.number: self._standing(each.number, runs) for each in self.configurations}
 
     def _standing(self, number: int, runs: list[TrialRun]) -> Standing:
-        scores = scores_of(number, runs, self.sweep)
         busy = any(key[:2] == ("trial", number) for key in self.training)
-        broken = number in self.failed or any(
-            run.is_broken for run in runs if (run.purpose, run.number) == ("trial", number)
-        )
-        if number in self.failed and not scores:
-            scores = (float("-inf"),)
-        return Standing(number, scores, busy, broken)
+        return standing_of(number, runs, self.sweep, busy=busy, failed=number in self.failed)
 
     def winner(self) -> int | None:
         """The configuration with the best score at the highest level."""
         best = best_of(self.standings())
         return None if best is None else best.number
+
+    def claim(self) -> Claim | None:
+        """The result on fresh seeds; None while there is none."""
+        winner = self.winner()
+        return None if winner is None else judge(self.sweep, winner, list(self.runs.values()))
 
     # -------------------------------------------------------------------------------- next task
 
@@ -172,13 +186,15 @@ class Search:
         match event:
             case TaskBegun(key, run):
                 self.training[_key(key)] = run
-                self._tell(TrialChanged(_key(key), "begins"))
+                self.tell(TrialChanged(_key(key), "begins"))
             case TaskEnded(key, run):
                 self._ended(_key(key), run)
             case TaskFailed(key, error):
                 self._failed(_key(key), error)
+            case Stopping():
+                self.on_stopping()
             case _:
-                self._tell(None)
+                self.tell(None)
 
     def _ended(self, key: Key, run: Run) -> None:
         self.training.pop(key, None)
@@ -190,7 +206,7 @@ class Search:
             self.stop.request("stop file")  # somebody stops one of them, which is for all
         if key[0] == "trial":
             self.journal.report(self._standing(key[1], list(self.runs.values())))
-        self._tell(TrialChanged(key, result.status))
+        self.tell(TrialChanged(key, result.status))
 
     def _failed(self, key: Key, error: GymsolveError) -> None:
         self.training.pop(key, None)
@@ -199,7 +215,7 @@ class Search:
             raise error  # it says nothing about a configuration
         self.failed[key[1]] = str(error)
         self.sweep.append_event("failed", trial=key[1], text=str(error))
-        self._tell(TrialChanged(key, f"could not begin: {error}"))
+        self.tell(TrialChanged(key, f"could not begin: {error}"))
 
     # --------------------------------------------------------------------------------------- work
 
@@ -232,16 +248,6 @@ class Search:
             run = state.run if isinstance(state, Begun) else Run(Path(request.env_or_ref))
             seed = run.summary().seed
         return None if len(words) != 4 or seed is None else (words[2], int(words[3]), seed)
-
-
-def with_more_trials(sweep: Sweep, trials: int | None) -> Sweep:
-    """The sweep with a larger number of configurations."""
-    if trials is None:
-        return sweep
-    if trials < sweep.trials:
-        hint = f"Give {sweep.trials} or more."
-        raise UsageError(f"the sweep has {sweep.trials} configurations.", where="--trials", hint=hint)
-    return replace(sweep, trials=trials)
 
 
 def _text(key: Key) -> str:

@@ -1,14 +1,15 @@
 """Sweeps on disk: `sweeps/<id>/` among the runs, with what was asked, Optuna's journal and events.
 
-`sweep.json` never changes. The state of a sweep is in its journal (which configurations there are) and in the
-folders of its runs (what they have reached), so nothing is lost when a process dies between two writes.
+In `sweep.json` only the numbers of trials and of fresh seeds ever change. The state of a sweep is in its
+journal (which configurations there are) and in the folders of its runs (how far they have come), so nothing is
+lost when a process dies between two writes.
 """
 
 import os
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -165,6 +166,22 @@ def store_sweep(sweep: Sweep) -> None:
         sweep.path / "sweep.json", {"schema_version": SCHEMA_VERSION, **facts, **further, "created": now()}
     )
     sweep.require_trust(trust=True)
+
+
+def enlarge_sweep(sweep: Sweep, trials: int | None = None, test_seeds: int | None = None) -> Sweep:
+    """The sweep with more configurations or fresh seeds, which is stored."""
+    for option, wanted, has in (
+        ("--trials", trials, sweep.trials),
+        ("--test-seeds", test_seeds, len(sweep.test_seeds)),
+    ):
+        if wanted is not None and wanted < has:
+            raise UsageError(f"the sweep has {has}, and none is taken back.", where=option)
+    first, seeds = sweep.test_seeds[0], test_seeds or len(sweep.test_seeds)
+    larger = replace(sweep, trials=trials or sweep.trials, test_seeds=tuple(range(first, first + seeds)))
+    path = sweep.path / "sweep.json"
+    if larger != sweep:
+        replace_json(path, read_json(path) | {"trials": larger.trials, "test_seeds": list(larger.test_seeds)})
+    return larger
 
 
 def find_sweep(ref: str, runs_dir: Path | str | None = None) -> Sweep:
