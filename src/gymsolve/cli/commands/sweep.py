@@ -71,7 +71,7 @@ def start(
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
-    """Search settings, and test on fresh seeds whether any beats the recipe; for short: `gymsolve sweep ENV`."""
+    """Search settings, and test on fresh seeds whether any beats the recipe; `sweep ENV` for short."""
     request = SweepRequest(
         env,
         tuple(set_ or ()),

@@ -68,13 +68,13 @@ class SweepView:
 
     def _event_line(self, change: TrialChanged) -> str:
         purpose, trial, seed = change.key
-        text = f"{_who(purpose, trial)} seed {seed} {change.text}"
-        run = self._search.runs.get(change.key)
-        if change.text == "begins" or run is None:
-            values = next(each.values for each in self._search.configurations if each.number == trial)
-            told = ", ".join(f"{path}={setting(value)}" for path, value in values.items())
-            return f"{text}: {told}" if told and run is None and change.text == "begins" else text
-        return f"{text}: {_result(run)}"
+        who, run = f"{_who(purpose, trial)}, seed {seed}", self._search.runs.get(change.key)
+        if change.text != "begins":
+            return f"{who}: {change.text if run is None else _result(run)}"
+        first = run is None and (purpose, seed) == ("trial", self._search.sweep.levels[0].seed)
+        values = next(each.values for each in self._search.configurations if each.number == trial)
+        told = ", ".join(f"{path}={setting(value)}" for path, value in values.items())
+        return f"{who} {'goes on' if run else 'begins'}{f': {told}' if told and first else ''}"
 
     def _summary(self) -> str:
         standings = self._search.standings()
@@ -151,6 +151,7 @@ def _result(run: TrialRun) -> str:
     proof = run.solved_by
     if proof is not None:
         return f"solved after {count(proof.env_steps)} steps, {number(proof.seconds, 3)} s"
-    if not run.evaluations:
-        return run.reason or run.status
-    return f"{number(run.evaluations[-1].mean)} after {count(run.evaluations[-1].env_steps)} steps"
+    if run.is_broken or not run.evaluations:
+        return f"{run.status} ({run.reason})"
+    reached = f"{number(run.evaluations[-1].mean)} after {count(run.evaluations[-1].env_steps)} steps"
+    return f"{reached} ({run.status})" if run.status in ("stopped", "crashed") else reached

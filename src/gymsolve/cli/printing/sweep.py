@@ -57,7 +57,9 @@ def print_report(report: SweepReport) -> None:
         for each in weighed
     ]
     print_section("What matters after the first level", ("setting", "share", ""), bars, right=("share",))
-    changes = [(path, setting(old), setting(new)) for path, (old, new) in report.changes.items()]
+    changes = [
+        (path, setting(old), setting(new)) for path, (old, new) in report.changes.items() if old != new
+    ]
     print_section(f"Best so far: trial {report.best}", ("setting", "recipe", "trial"), changes)
     _print_end(report)
 
@@ -100,10 +102,10 @@ def _print_end(report: SweepReport) -> None:
     pairs.append(("spent", f"{count(report.env_steps)} steps, {took(report.seconds)} of training"))
     if report.state == "stopped":
         pairs.append(("go on", f"gymsolve sweep resume {report.sweep}"))
-    needed = None if report.claim is None else report.claim.seeds_needed
-    if report.claim is not None and report.claim.verdict == "unclear" and needed is not None:
-        if needed > len(report.claim.seeds):
-            pairs.append(("know more", f"gymsolve sweep resume {report.sweep} --test-seeds {needed}"))
+    claim = report.claim
+    if claim is not None and claim.verdict == "unclear" and (claim.seeds_needed or 0) > len(claim.seeds):
+        more = f"--test-seeds {claim.seeds_needed}"
+        pairs.append(("know more", f"gymsolve sweep resume {report.sweep} {more}"))
     if report.claim is not None and report.claim.verdict == "better":
         pairs.append(("keep it", f"gymsolve sweep write {report.sweep}"))
     pairs.append(("browse", f"optuna-dashboard {report.path}/journal.log"))

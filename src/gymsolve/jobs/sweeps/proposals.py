@@ -99,9 +99,9 @@ class Journal:
             return self._enter(values, {}, {}, outside)
         for attempt in range(_MOST_DRAWS):
             draft = _Draft(self.sweep, trials, standings, attempt)
-            values = fit_values(self.sweep.space, self.sweep.config, draft.values)
-            if values is not None:
-                return self._enter(values, values, draft.attributes)
+            fitted = fit_values(self.sweep.space, self.sweep.config, draft.values)
+            if fitted is not None:
+                return self._enter(fitted, fitted, draft.attributes)
         raise GymsolveError(
             f"none of {_MOST_DRAWS} drawn configurations is possible with the other settings.",
             where=self.sweep.space[0].where,

@@ -5,11 +5,13 @@ one that is not solved ranks below every solved one, the nearer to the threshold
 mean of the evaluation counts; the mean over the whole curve decides between equals.
 """
 
+import bisect
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import Any
 
 from gymsolve.errors import UsageError
 from gymsolve.jobs.queue import STOPPED
@@ -36,6 +38,7 @@ class Evaluation:
     mean: float
     """Mean return, or share of successes where that decides."""
     seconds: float
+    """Time of training by then; evaluations do not count."""
     solved: bool
 
 
@@ -99,11 +102,11 @@ def read_trial_run(run: Run, sweep: Sweep) -> TrialRun | None:
     if label is None or label[0] != sweep.id or summary.seed is None:
         return None
     measure = "eval/success_rate" if sweep.config.solved_by == "success_rate" else "eval/mean_reward"
+    rows = run.read_metrics().rows
+    seconds = training_seconds(rows)
     evaluations = [
-        Evaluation(
-            int(row["env_steps"]), row[measure], row.get("time/elapsed", 0.0), row.get("solved") == 1.0
-        )
-        for row in run.read_metrics().rows
+        Evaluation(int(row["env_steps"]), row[measure], seconds(row["env_steps"]), row.get("solved") == 1.0)
+        for row in rows
         if math.isfinite(row.get(measure, math.nan))
     ]
     kinds = [event["kind"] for event in run.read_events().rows]
@@ -120,6 +123,26 @@ def read_trial_run(run: Run, sweep: Sweep) -> TrialRun | None:
         env_steps=summary.env_steps,
         asked=RunRequest.from_words(words[1:]).until,
     )
+
+
+def training_seconds(rows: Sequence[Mapping[str, Any]]) -> Callable[[float], float]:
+    """Gives the seconds of training up to a step, without evaluations; between records, evenly by steps."""
+    evaluated, points = 0.0, [(0.0, 0.0)]
+    for row in rows:
+        if math.isfinite(spent := row.get("eval/seconds", math.nan)):
+            evaluated += spent
+        elapsed = row.get("time/elapsed", math.nan)
+        if math.isfinite(elapsed) and row["env_steps"] > points[-1][0]:
+            points.append((row["env_steps"], max(points[-1][1], elapsed - evaluated)))
+
+    def seconds(step: float) -> float:
+        after = min(max(1, bisect.bisect_left(points, (step, 0.0))), len(points) - 1)
+        if after < 1:
+            return 0.0
+        (left, low), (right, high) = points[after - 1], points[after]
+        return low + (high - low) * (step - left) / (right - left)
+
+    return seconds
 
 
 def _label(run: Run) -> tuple[str, str, int] | None:

@@ -1,8 +1,8 @@
 """Sweeps on disk: `sweeps/<id>/` among the runs, with what was asked, Optuna's journal and events.
 
 In `sweep.json` only the numbers of trials and of fresh seeds ever change. The state of a sweep is in its
-journal (which configurations there are) and in the folders of its runs (how far they have come), so nothing is
-lost when a process dies between two writes.
+journal (which configurations there are) and in the folders of its runs (how far they have come), so a process
+may die between any two writes.
 """
 
 import os

@@ -140,7 +140,7 @@ def _domain(kind: str, values: Any, where: str) -> Domain:
         raise ConfigError(f"{kind} needs two bounds, not {len(values)}.", where=where, hint=_EXAMPLE)
     low, high = (_bound(value, where) for value in values)
     _require_range(kind, low, high, where)
-    return Domain(kind, low, high)  # type: ignore[arg-type]  # it is one of KINDS
+    return Domain(kind, low, high)
 
 
 def _bound(value: Any, where: str) -> float:
