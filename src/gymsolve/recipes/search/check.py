@@ -5,11 +5,12 @@ from typing import Any
 
 from gymsolve.errors import ConfigError, GymsolveError
 from gymsolve.recipes.layers import merge_layers
-from gymsolve.recipes.schema import flatten
+from gymsolve.recipes.schema import flatten, model_at
 from gymsolve.recipes.search.space import Dimension, Space
 from gymsolve.recipes.validation import Problem, find_problems
 from gymsolve.settings.changes import INCIDENTAL
 from gymsolve.settings.config import TrainConfig
+from gymsolve.settings.schedules import Schedule
 
 _FIXED = {
     "seed": "a sweep trains every configuration on the same seeds",
@@ -55,11 +56,13 @@ def setting_at(config: TrainConfig, path: str) -> Any:
     flat: Any = flatten(config)
     if path in flat:
         return flat[path]
+    parent, _, part = path.rpartition(".")
+    if parent in flat and model_at(tuple(parent.split(".")), config.algo.name) is Schedule:
+        return None if flat[parent] is None else vars(Schedule.model_validate(flat[parent])).get(part)
     node: Any = config.model_dump(mode="json")
     for key in path.split("."):
         if not isinstance(node, Mapping) or key not in node:
-            # A constant schedule is a plain number, and that is its start.
-            return node if key == "start" and isinstance(node, int | float) else None
+            return None
         node = node[key]
     return node
 
