@@ -1,4 +1,4 @@
-"""The ladder of a sweep against brute force: who goes on, who is the best, which ones are worth their cost."""
+"""The ladder of a sweep against brute force: who goes on, who is the best, and what is worth its cost."""
 
 import itertools
 import math
@@ -111,7 +111,9 @@ def test_the_mean_of_a_curve_is_its_area():
         if at <= steps[0] or at >= steps[-1]:
             return curve[0].mean if at <= steps[0] else curve[-1].mean
         left, right = next((a, b) for a, b in itertools.pairwise(curve) if a.env_steps <= at <= b.env_steps)
-        return left.mean + (right.mean - left.mean) * (at - left.env_steps) / (right.env_steps - left.env_steps)
+        return left.mean + (right.mean - left.mean) * (at - left.env_steps) / (
+            right.env_steps - left.env_steps
+        )
 
     fine = 1000
     area = sum(value((index + 0.5) / fine) for index in range(120 * fine)) / fine

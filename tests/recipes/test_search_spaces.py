@@ -118,7 +118,9 @@ def test_wrappers_options_and_networks_can_be_searched():
     ]
     space = read_options(options)
     check_space(space, CARTPOLE)
-    drawn = draw_values(space, CARTPOLE, lambda each: each.domain.choices[-1] if each.domain.choices else 0.002)
+    drawn = draw_values(
+        space, CARTPOLE, lambda each: each.domain.choices[-1] if each.domain.choices else 0.002
+    )
     config = apply_values(CARTPOLE, drawn)
     assert isinstance(config, TrainConfig)
     assert config.env.wrappers[0].name == "pole_centring"
@@ -141,9 +143,9 @@ def test_a_condition_decides_whether_a_setting_counts():
     assert [each.path for each in space] == ["algo.name", "algo.num_epochs", "algo.gae_lambda"]
     given = {"algo.name": "a2c", "algo.num_epochs": 2, "algo.gae_lambda": 0.9}
     for name, epochs in itertools.product(("ppo", "a2c"), (2, 5)):
-        given |= {"algo.name": name, "algo.num_epochs": epochs}
+        now = given | {"algo.name": name, "algo.num_epochs": epochs}
         expected = {"ppo": {2: set(given), 5: {"algo.name", "algo.num_epochs"}}, "a2c": {}}[name]
-        drawn = draw_values(space, CARTPOLE, lambda each: given[each.path])
+        drawn = draw_values(space, CARTPOLE, lambda each, now=now: now[each.path])
         assert set(drawn) == expected.get(epochs, {"algo.name"})
         assert isinstance(apply_values(CARTPOLE, drawn), TrainConfig)
 
@@ -207,10 +209,13 @@ def test_a_recipe_file_may_hold_a_space_and_it_is_checked(tmp_path, monkeypatch)
     assert list(find_recipe("Bandit-v0:ppo").search) == ["algo.learning_rate"]
     assert list(find_recipe("Bandit-v0:a2c").search) == ["algo.num_steps"]
     assert resolve("Bandit-v0:a2c").config.algo.num_steps == 8
-    path.write_text(RECIPE.replace("log(1e-5, 1e-2)", "log(1e-2, 1e-5)").replace("pow2(4, 64)", "pow2(4, 63)"))
+    path.write_text(
+        RECIPE.replace("log(1e-5, 1e-2)", "log(1e-2, 1e-5)").replace("pow2(4, 64)", "pow2(4, 63)")
+    )
     faults = check_recipe_file(path)
     assert [fault.partition(": [search]: ")[2] for fault in faults] == [
-        "algo.learning_rate: the range from 0.01 to 1e-05 is empty. Give the lower bound first. (variant ppo)",
+        "algo.learning_rate: the range from 0.01 to 1e-05 is empty. Give the lower bound first."
+        " (variant ppo)",
         "algo.num_steps: the bounds of pow2 should be powers of two. Nearest: 4, 64. (variant a2c)",
     ]
     assert all(fault.startswith(str(path)) for fault in faults)

@@ -30,7 +30,11 @@ def content(run):
         for path in run.path.glob("checkpoints/[0-9]*/policy.safetensors")
     }
     rows = [
-        {name: value for name, value in row.items() if not name.startswith("time/") and name != "eval/seconds"}
+        {
+            name: value
+            for name, value in row.items()
+            if not name.startswith("time/") and name != "eval/seconds"
+        }
         for row in run.read_metrics_raw().rows
     ]
     return weights, rows
@@ -62,7 +66,9 @@ def test_a_run_in_three_sittings_equals_one_in_a_single_sitting(tmp_path, change
 def test_a_trial_is_listed_apart_until_its_user_goes_on_with_it(tmp_path):
     settings = SETTINGS | {"steps": 600}
     last = start_run(Plan(resolve("Bandit-v0", settings)), runs_dir=tmp_path).run
-    trial = start_run(Plan(resolve("Bandit-v0", settings)), runs_dir=tmp_path, trial=TrialSitting(200, "s")).run
+    trial = start_run(
+        Plan(resolve("Bandit-v0", settings)), runs_dir=tmp_path, trial=TrialSitting(200, "s")
+    ).run
     assert find_run("@last", tmp_path).id == last.id
     assert trial.summary().is_trial
     resume_run(str(trial.path), trial=TrialSitting(400, "s"))

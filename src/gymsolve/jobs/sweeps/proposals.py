@@ -173,6 +173,8 @@ class _Draft:
         name: Sampler = sweep.sampler
         if name in ("tpe", "gp", "cmaes") and known < min(_WARM_UP, max(3, sweep.trials // 3)):
             name = "qmc"
+        if attempt:
+            name = "random"  # what was drawn first was impossible
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # samplers call themselves experimental
             study = create_study(
@@ -180,7 +182,7 @@ class _Draft:
             )
             if name == "qmc":
                 study.add_trial(_middle(sweep))
-                for _ in range(len(trials) + 1000 * attempt):
+                for _ in range(len(trials)):
                     _suggest(study.ask(), sweep.space[0])  # the sequence goes on where the journal ends
             else:
                 study.add_trials(list(_history(sweep, trials, standings, pruning=name == "tpe")))
@@ -341,5 +343,5 @@ def _faults(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise explain_os_error(error, path) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AssertionError) as error:  # Optuna raises all of them
         raise RunDamagedError("the journal cannot be read.", where=str(path)) from error

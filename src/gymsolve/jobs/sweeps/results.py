@@ -26,6 +26,8 @@ _TIE = 1e-3
 """The weight of the whole curve beside the evaluation: it decides between equals only."""
 _MOST_SECONDS = 6.0
 """The logarithm of seconds that stands for a run that is never solved."""
+_OF_THE_MACHINE = ("RunDamagedError", "CheckpointError", "OSError", "MemoryError", "FileNotFoundError")
+"""The beginnings of a run's reason for errors that a resume may not meet again."""
 MOST_DEATHS = 3
 """A run whose process has died so often is given up."""
 
@@ -65,9 +67,17 @@ class TrialRun:
         return next((each for each in self.evaluations if each.solved), None)
 
     @property
+    def machine_fault(self) -> str | None:
+        """The error that ended it, where that says nothing about its settings, such as a full disk."""
+        text = self.reason or ""
+        return text if self.status == "crashed" and text.startswith(_OF_THE_MACHINE) else None
+
+    @property
     def is_broken(self) -> bool:
         """It ended by an error of its own, or died again and again."""
         died = self.reason == SILENT
+        if self.machine_fault is not None:
+            return False
         return self.status == "damaged" or (
             self.status == "crashed" and (not died or self.deaths >= MOST_DEATHS)
         )

@@ -114,6 +114,7 @@ class Search:
         if wanted is None:
             return None
         key, level = wanted
+        self.sweep.append_event("starts", purpose=key[0], trial=key[1], seed=key[2], until=level.until)
         self.training[key] = None
         return _text(key), self._request(key, level)
 
@@ -202,6 +203,9 @@ class Search:
         if result is None:
             raise RunDamagedError("the run no longer says what it was a trial of.", where=str(run.path))
         self.runs[key] = result
+        if result.machine_fault is not None:
+            hint = f"Then go on with: gymsolve sweep resume {self.sweep.id}"
+            raise GymsolveError(result.machine_fault, where=run.id, hint=hint)
         if result.reason == "stop file":
             self.stop.request("stop file")  # somebody stops one of them, which is for all
         if key[0] == "trial":
