@@ -113,8 +113,8 @@ class RunRequest:
             raise UsageError("a trial has an end and a command that it is of.", where="trial")
         if self.verb == "fork" and (self.until is None) != (self.trial is None):
             raise UsageError("a trial has an end and a command that it is of.", where="trial")
-        if self.trial is not None and (self.seeds is not None or not self.trial.strip()):
-            raise UsageError("a trial is one run, of a command that has a name.", where="trial")
+        if self.trial is not None and self.seeds is not None:
+            raise UsageError("a trial is one run.", where="trial")
 
     # ---------------------------------------------------------------------------------- words
 

@@ -128,7 +128,7 @@ def _state(search: Search) -> State:
 
 
 def show_sweep(ref: str, runs_dir: RunsDir = None) -> SweepReport:
-    """What a sweep has found so far."""
+    """The report of a sweep as it stands now."""
     return report_sweep(find_sweep(ref, runs_dir))
 
 
@@ -188,12 +188,12 @@ def write_winner(ref: str, runs_dir: RunsDir = None) -> WrittenVariant:
 
 def _as_recipe(sweep: Sweep) -> Any:
     """The settings without those that only trials have."""
-    return apply_overrides(sweep.config, {"video.enabled": True, "threads": 0})[0]
+    return apply_overrides(sweep.config, sweep.own)[0]
 
 
 def _evidence(sweep: Sweep, report: SweepReport, claim: Claim) -> list[str]:
     unit = {"steps": "steps to solve", "seconds": "seconds to solve", "return": "return"}[sweep.objective]
-    told = {path: f"{setting(old)} → {setting(new)}" for path, (old, new) in report.changes.items()}
+    changes = {path: f"{setting(old)} → {setting(new)}" for path, (old, new) in report.changes.items()}
     seeds = ", ".join(map(str, claim.seeds))
     return [
         f"Found by the sweep {sweep.id}: {plural(len(report.configurations), 'configuration')}, "
@@ -202,5 +202,5 @@ def _evidence(sweep: Sweep, report: SweepReport, claim: Claim) -> list[str]:
         f"  {sweep.name}  {', '.join(number(value) for value in claim.recipe_results)}",
         f"  these settings  {', '.join(number(value) for value in claim.winner_results)}",
         f"How sure: {claim.certainty}.",
-        *(f"{path}: {text}" for path, text in told.items()),
+        *(f"{path}: {text}" for path, text in changes.items()),
     ]

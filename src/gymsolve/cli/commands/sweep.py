@@ -145,7 +145,7 @@ def list_sweeps(runs_dir: RunsDir = None, json: Json = False) -> None:
 
 
 def show(sweep: SweepRef, runs_dir: RunsDir = None, json: Json = False) -> None:
-    """What a sweep has found: the best configurations, which settings matter, and what is proved."""
+    """Show the best configurations of a sweep, the settings that matter, and what is proved."""
     report = sweeps.show_sweep(sweep, runs_dir)
     print_json(report.to_json()) if json else print_report(report)
 

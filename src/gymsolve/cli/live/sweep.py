@@ -73,8 +73,8 @@ class SweepView:
             return f"{who}: {change.text if run is None else _result(run)}"
         first = run is None and (purpose, seed) == ("trial", self._search.sweep.levels[0].seed)
         values = next(each.values for each in self._search.configurations if each.number == trial)
-        told = ", ".join(f"{path}={setting(value)}" for path, value in values.items())
-        return f"{who} {'goes on' if run else 'begins'}{f': {told}' if told and first else ''}"
+        listed = ", ".join(f"{path}={setting(value)}" for path, value in values.items())
+        return f"{who} {'goes on' if run else 'begins'}{f': {listed}' if listed and first else ''}"
 
     def _summary(self) -> str:
         standings = self._search.standings()

@@ -14,7 +14,7 @@ _BAR = 20
 
 
 def print_plan(plan: PlannedSweep) -> None:
-    """What will be searched, and why in these ranges."""
+    """Print the settings that will be searched, and the reasons for their ranges."""
     threshold = "" if plan.threshold is None else f" (threshold {number(plan.threshold)})"
     rungs = [count(level["until"]) for level in plan.levels if level["until"] is not None]
     seeds = sorted({level["seed"] for level in plan.levels if level["seed"] is not None})

@@ -9,11 +9,11 @@ from gymsolve.errors import UsageError, did_you_mean
 from gymsolve.jobs.local import jobs_at_once
 from gymsolve.jobs.request import RunRequest, spell_settings
 from gymsolve.jobs.sweeps.ladder import Level, make_levels
-from gymsolve.jobs.sweeps.proposals import require_optuna
+from gymsolve.jobs.sweeps.optuna_space import require_optuna
 from gymsolve.jobs.sweeps.stored import OBJECTIVES, SAMPLERS, Objective, Sweep, new_id
 from gymsolve.recipes import apply_overrides, flatten, parse_overrides
 from gymsolve.recipes.files import find_recipe, uses_recipe
-from gymsolve.recipes.search.check import check_space
+from gymsolve.recipes.search.check import check_space, setting_at
 from gymsolve.recipes.search.derived import derive_space
 from gymsolve.recipes.search.space import Space, read_options, read_space
 from gymsolve.runs.summary import runs_folder
@@ -23,6 +23,10 @@ from gymsolve.training.planning.plan import Plan, Tell, fix_recordings, plan_run
 _FEWEST_TRIALS = 2
 _TEST_FROM = 1000
 """Seeds of the test begin so far above those of the search."""
+_EVALUATIONS = 100
+"""Evaluations in the budget where the time to solve counts."""
+_UPDATES = 3
+"""Updates between two judgements of a short trial."""
 _FEWEST_STEPS = 2
 """Updates of the shortest trial."""
 
@@ -58,11 +62,12 @@ def plan_sweep(request: SweepRequest, runs_dir: Path | str | None = None, tell: 
         if path in given:
             raise UsageError(f"a sweep takes this as {value}.", where=f"--set {path}")
     plan = fix_recordings(plan_run(request.env, first.settings(), tell), runs_dir)
-    config, overrides = _common(plan, given, request)
+    threshold = plan.config.solved_at if plan.config.solved_by == "success_rate" else plan.threshold
+    objective = _objective(request.objective, plan.config, threshold)
+    common = _common(plan, given, request, objective)
+    config, _ = apply_overrides(plan.config, common)
     space = _space(plan, config, request)
     check_space(space, config)
-    threshold = config.solved_at if config.solved_by == "success_rate" else plan.threshold
-    objective = _objective(request.objective, config, threshold)
     seeds = tuple(range(request.seed, request.seed + request.seeds))
     levels = make_levels(config.env_budget, _judged_every(config), request.rungs, seeds)
     _require_room(config, levels)
@@ -70,7 +75,8 @@ def plan_sweep(request: SweepRequest, runs_dir: Path | str | None = None, tell: 
         id=new_id(plan.resolved.name),
         name=plan.resolved.name,
         env=request.env,
-        overrides=overrides,
+        overrides=spell_settings(common),
+        own={path: setting_at(plan.config, path) for path in _of_trials(plan.config, objective)},
         config=config,
         space=space,
         objective=objective,
@@ -100,28 +106,32 @@ def _require_numbers(request: SweepRequest) -> None:
         raise UsageError("more than 6 rungs leave nothing to compare.", where="--rungs")
 
 
-def _common(plan: Plan, given: dict[str, Any], request: SweepRequest) -> tuple[TrainConfig, tuple[str, ...]]:
-    """The settings that all trials share, and the words that make them.
-
-    Values that were measured or derived for the plan hold for all trials. One core trains each, and nothing
-    is drawn: videos come from `gymsolve record`.
-    """
+def _common(plan: Plan, given: dict[str, Any], request: SweepRequest, objective: Objective) -> dict[str, Any]:
+    """The settings that all trials share: those that the user gives, and values measured or derived once."""
     sources, stored = plan.resolved.provenance, flatten(plan.config)
-    pinned = ("auto:", "derived") if not uses_recipe(request.env) else ("auto:",)
-    common = {
-        path: stored[path] for path, source in sources.items() if source.startswith(pinned) and path in stored
-    }
-    common = {path: value for path, value in common.items() if path not in ("env.id", "description")}
-    common |= given
+    pinned = ("auto:",) if uses_recipe(request.env) else ("auto:", "derived")
+    common = {path: stored[path] for path in stored if sources[path].startswith(pinned)}
+    common = {path: value for path, value in common.items() if path not in ("env.id", "description")} | given
     if plan.config.imitate is not None:
         common = {path: value for path, value in common.items() if path.partition(".")[0] != "imitate"}
         common["imitate"] = plan.config.imitate.model_dump(mode="json")
-    common |= {"video.enabled": False, "video.every": 0, "steps": plan.config.steps}
-    common |= {"threads": plan.config.threads or 1, "eval.asynchronous": False}
-    if plan.config.eval.start_fraction is not None:
-        common["eval.start_fraction"] = None  # rungs need evaluations
-    config, _ = apply_overrides(plan.config, common)
-    return config, spell_settings(common)
+    return common | {"steps": plan.config.steps} | _of_trials(plan.config, objective)
+
+
+def _of_trials(config: TrainConfig, objective: Objective) -> dict[str, Any]:
+    """Settings that trials have and a winner does not keep.
+
+    One core trains each, and nothing is drawn: videos come from `gymsolve record`. The steps to solve are as
+    fine as evaluations are frequent, so these come as often as a quarter of the time allows.
+    """
+    own: dict[str, Any] = {"video.enabled": False, "video.every": 0, "threads": config.threads or 1}
+    own["eval.asynchronous"] = False
+    if config.eval.start_fraction is not None:
+        own["eval.start_fraction"] = None  # rungs need evaluations
+    if objective != "return":
+        own["eval.every"] = max(1, min(config.eval_every, config.steps // _EVALUATIONS))
+        own["eval.share"] = config.eval.share or 0.25
+    return own
 
 
 def _space(plan: Plan, config: TrainConfig, request: SweepRequest) -> Space:
@@ -151,7 +161,9 @@ def _objective(wanted: str | None, config: TrainConfig, threshold: float | None)
 
 
 def _judged_every(config: TrainConfig) -> int:
-    return config.to_env_steps(max(config.eval_every, config.eval.warmup // 2))
+    """Steps between two judgements that say something: evaluations, with updates between them."""
+    batch = config.env.num_envs * config.algo.num_steps
+    return max(config.to_env_steps(max(config.eval_every, config.eval.warmup // 2)), batch * _UPDATES)
 
 
 def _require_room(config: TrainConfig, levels: Sequence[Level]) -> None:

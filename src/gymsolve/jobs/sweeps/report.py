@@ -1,4 +1,4 @@
-"""What a sweep has found so far, from its journal and its runs; another process may work on it meanwhile."""
+"""Reports a sweep from its journal and its runs; another process may work on it meanwhile."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,8 +7,9 @@ from statistics import fmean, median
 from typing import Any, Literal
 
 from gymsolve.answers import Answer
+from gymsolve.jobs.sweeps.drafts import importances
 from gymsolve.jobs.sweeps.ladder import Standing, best_of, pareto
-from gymsolve.jobs.sweeps.proposals import Configuration, Journal, importances
+from gymsolve.jobs.sweeps.proposals import Configuration, Journal
 from gymsolve.jobs.sweeps.results import TrialRun, read_runs, standing_of
 from gymsolve.jobs.sweeps.stored import Sweep
 from gymsolve.jobs.sweeps.verdict import Claim, judge
@@ -91,7 +92,7 @@ class SweepReport(Answer):
 
 
 def report_sweep(sweep: Sweep) -> SweepReport:
-    """What a sweep has found so far."""
+    """The report of a sweep as it stands now."""
     runs = read_runs(sweep)
     configurations = Journal(sweep, reading=True).configurations()
     standings = {each.number: standing_of(each.number, runs, sweep) for each in configurations}
@@ -155,7 +156,8 @@ def _weights(
         for each in configurations
         if standings[each.number].scores and math.isfinite(standings[each.number].scores[0])
     }
-    return importances(sweep, configurations, scored) if len(scored) >= _FEWEST_FOR_IMPORTANCE else {}
+    values = {each.number: each.values for each in configurations}
+    return importances(sweep, values, scored) if len(scored) >= _FEWEST_FOR_IMPORTANCE else {}
 
 
 def _row(

@@ -114,7 +114,7 @@ class Search:
         if wanted is None:
             return None
         key, level = wanted
-        self.sweep.append_event("starts", purpose=key[0], trial=key[1], seed=key[2], until=level.until)
+        self.sweep.log_event("starts", purpose=key[0], trial=key[1], seed=key[2], until=level.until)
         self.training[key] = None
         return _text(key), self._request(key, level)
 
@@ -133,7 +133,7 @@ class Search:
         if len(standings) < self.sweep.trials:
             configuration = self.journal.propose(standings)
             self.configurations.append(configuration)
-            self.sweep.append_event("proposed", trial=configuration.number, settings=configuration.values)
+            self.sweep.log_event("proposed", trial=configuration.number, settings=configuration.values)
             return ("trial", configuration.number, levels[0].seed), levels[0]
         if (standing := next_promotion(standings, len(levels), last=True)) is not None:
             return self._promoted(standing)
@@ -150,7 +150,7 @@ class Search:
     def _promoted(self, standing: Standing) -> tuple[Key, Level]:
         level = self.sweep.levels[standing.level]
         newest = max(self.configurations, key=lambda each: each.number).number
-        self.sweep.append_event(
+        self.sweep.log_event(
             "promoted", trial=standing.number, level=standing.level, score=standing.scores[-1], after=newest
         )
         return ("trial", standing.number, level.seed), level
@@ -218,7 +218,7 @@ class Search:
         if key[1] == RECIPE or key[0] == "test" or not own:
             raise error  # it says nothing about a configuration
         self.failed[key[1]] = str(error)
-        self.sweep.append_event("failed", trial=key[1], text=str(error))
+        self.sweep.log_event("failed", trial=key[1], text=str(error))
         self.tell(TrialChanged(key, f"could not begin: {error}"))
 
     # --------------------------------------------------------------------------------------- work

@@ -41,6 +41,8 @@ class Sweep:
     """ENV[:VARIANT] of the trials' commands."""
     overrides: tuple[str, ...]
     """Settings that all trials have, as `--set` takes them."""
+    own: dict[str, Any]
+    """The recipe's own values of settings that only trials have otherwise, such as videos."""
     config: TrainConfig
     """The settings of the recipe with these on top."""
     space: Space
@@ -76,7 +78,7 @@ class Sweep:
         """The `--trial` of a run: which configuration it tries, and whether to search or to test."""
         return f"sweep {self.id} {purpose} {number}"
 
-    def append_event(self, kind: str, **data: Any) -> None:
+    def log_event(self, kind: str, **data: Any) -> None:
         append_record(self.path / "events.jsonl", {"time": now(), "kind": kind, **data})
 
     def stop_requested(self) -> bool:
@@ -228,6 +230,7 @@ def read_sweep(base: Path, name: str) -> Sweep:
             name=str(stored["name"]),
             env=str(stored["env"]),
             overrides=tuple(map(str, stored["overrides"])),
+            own=dict(stored["own"]),
             config=validate(stored["config"], str(path)),
             space=_space(stored["search"], stored["search_from"], path),
             objective=stored["objective"],

@@ -1,6 +1,6 @@
 """The claim of a sweep: is the winner better than the recipe on seeds that the search has not seen?
 
-`difference.py` decides. Without a clear difference the answer is "not better than the recipe".
+`gymsolve.difference` decides. Without a clear difference the answer is "not better than the recipe".
 """
 
 import math
