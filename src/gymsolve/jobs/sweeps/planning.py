@@ -129,7 +129,9 @@ def _of_trials(config: TrainConfig, objective: Objective) -> dict[str, Any]:
     if config.eval.start_fraction is not None:
         own["eval.start_fraction"] = None  # rungs need evaluations
     if objective != "return":
-        own["eval.every"] = max(1, min(config.eval_every, config.steps // _EVALUATIONS))
+        finest = max(config.env.num_envs * config.algo.num_steps, config.env_budget // _EVALUATIONS)
+        finest = -(-finest * config.steps // config.env_budget)
+        own["eval.every"] = min(config.eval_every, finest)
         own["eval.share"] = config.eval.share or 0.25
     return own
 
