@@ -1,6 +1,7 @@
 """The dimensions of a search space in Optuna's words; only here is Optuna imported."""
 
 import math
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gymsolve.errors import MissingExtraError
@@ -19,10 +20,9 @@ def require_optuna() -> None:
 def load_optuna() -> Any:
     """The package, with all that is used of it."""
     try:
-        import cmaes  # noqa: F401
-        import optuna.importance
-        import optuna.storages.journal
-    except ImportError as error:
+        import_module("cmaes")  # of a sampler, and no part of Optuna
+        optuna = import_module("optuna")
+    except ModuleNotFoundError as error:
         raise MissingExtraError.of((error.name or "optuna").partition(".")[0], "sweep") from error
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

@@ -122,17 +122,18 @@ def _of_trials(config: TrainConfig, objective: Objective) -> dict[str, Any]:
     """Settings that trials have and a winner does not keep.
 
     One core trains each, and nothing is drawn: videos come from `gymsolve record`. The steps to solve are as
-    fine as evaluations are frequent, so these come as often as a quarter of the time allows.
+    fine as evaluations are frequent, so these come more often where no cadence is set; their share of the
+    time stays what it is.
     """
     own: dict[str, Any] = {"video.enabled": False, "video.every": 0, "threads": config.threads or 1}
     own["eval.asynchronous"] = False
     if config.eval.start_fraction is not None:
         own["eval.start_fraction"] = None  # rungs need evaluations
-    if objective != "return":
+    if objective != "return" and not config.eval.every:
         finest = max(config.env.num_envs * config.algo.num_steps, config.env_budget // _EVALUATIONS)
         finest = -(-finest * config.steps // config.env_budget)
         own["eval.every"] = min(config.eval_every, finest)
-        own["eval.share"] = config.eval.share or 0.25
+        own["eval.share"] = config.eval.greatest_share
     return own
 
 
@@ -143,12 +144,7 @@ def _space(plan: Plan, config: TrainConfig, request: SweepRequest) -> Space:
     own = find_recipe(request.env) if uses_recipe(request.env) else None
     if own is not None and own.search is not None and not request.search:
         return read_space(own.search, f"{own.path}: search")
-    from gymsolve.envs.describe import describe_env
-    from gymsolve.training.watchdog import Watchdog
-
-    with Watchdog(config.env):
-        longest = describe_env(config.env).max_episode_steps
-    return derive_space(config, longest)
+    return derive_space(config, plan.describe().max_episode_steps)
 
 
 def _objective(wanted: str | None, config: TrainConfig, threshold: float | None) -> Objective:
