@@ -10,6 +10,7 @@ from pathlib import Path
 from gymsolve.jobs.sweeps.stored import find_sweep
 from gymsolve.runs import list_runs
 from gymsolve.runs.run import Run
+from gymsolve.service.sweeps import show_sweep
 from processes import soon_gone
 
 TINY = ("--set", "eval.every=256", "--set", "eval.episodes=2", "--set", "env.num_envs=4")
@@ -91,6 +92,8 @@ def test_ctrl_c_saves_and_says_how_to_go_on(place):
     assert parent.returncode == 130
     assert "stopping: all runs finish the update under way and save" in said
     assert {run.status for run in runs_of_trials()} == {"stopped"}
+    stopped = show_sweep("@last")
+    assert (stopped.state, stopped.claim) == ("stopped", None)  # nothing is said of a search that is not over
 
 
 def test_a_full_disk_ends_in_a_sentence_and_the_sweep_goes_on_later(place, cli):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gymsolve.answers import Answer
 from gymsolve.jobs.sweeps.drafts import importances
-from gymsolve.jobs.sweeps.ladder import Standing, best_of, pareto
+from gymsolve.jobs.sweeps.ladder import Standing, best_of, next_promotion, pareto
 from gymsolve.jobs.sweeps.proposals import Configuration, Journal
 from gymsolve.jobs.sweeps.results import TrialRun, read_runs, standing_of
 from gymsolve.jobs.sweeps.stored import Sweep
@@ -113,8 +113,8 @@ def make_report(
     rows.sort(key=lambda row: (-row.level, -(row.score if row.score is not None else -math.inf), row.trial))
     number = None if best is None else best.number
     values = next((each.values for each in configurations if each.number == number), {})
-    complete = not any(each.busy for each in standings.values()) and len(configurations) >= sweep.trials
-    claim = judge(sweep, number, runs) if number is not None and complete else None
+    over = len(configurations) >= sweep.trials and _is_searched(standings, runs, sweep)
+    claim = judge(sweep, number, runs) if number is not None and over else None
     return SweepReport(
         sweep=sweep.id,
         name=sweep.name,
@@ -135,6 +135,14 @@ def make_report(
         seconds=sum(run.seconds for run in runs),
         env_steps=sum(run.env_steps for run in runs),
     )
+
+
+def _is_searched(standings: Mapping[int, Standing], runs: Sequence[TrialRun], sweep: Sweep) -> bool:
+    """Nothing trains, nothing was cut short, and no configuration is to go on."""
+    budget = sweep.config.env_budget
+    whole = all(run.reached(run.asked, budget) for run in runs if run.purpose == "trial")
+    busy = any(each.busy for each in standings.values())
+    return whole and not busy and next_promotion(standings, len(sweep.levels), last=True) is None
 
 
 def searched_settings(sweep: Sweep, weights: Mapping[str, float] | None = None) -> list[SearchedSetting]:
