@@ -217,7 +217,7 @@ def test_trials_stay_with_the_run_that_they_were_made_for(cli):
     assert last(cli).id == faulty.id
     assert [run["id"] for run in cli("runs", "--json").json] == [faulty.id]
     said = cli("runs").out
-    assert "2 trials of gymsolve fix are not shown; --all shows them." in said
+    assert "2 trials of gymsolve fix and sweep are not shown; --all shows them." in said
     everything = cli("runs", "--all", "--json").json
     trials = [run["id"] for run in everything if (run["parent"] or {}).get("kind") == "trial"]
     assert len(trials) == 2

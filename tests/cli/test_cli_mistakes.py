@@ -197,9 +197,9 @@ ELSEWHERE = [
     (["CartPole-v1"], "gymsolve train CartPole-v1"),
     (["enjoy", "--algo", "ppo", "--env", "CartPole-v1"], "gymsolve record @best:CartPole-v1"),
     (["watch"], "gymsolve record @last"),
-    (["tune", "CartPole-v1"], "There is no search for hyperparameters; `gymsolve tune-speed ENV`"),
-    (["hpo"], "There is no search for hyperparameters"),
-    (["train", "CartPole-v1", "--optimize"], "There is no search for hyperparameters"),
+    (["tune", "CartPole-v1"], "To search hyperparameters: `gymsolve sweep ENV`; `gymsolve tune-speed ENV`"),
+    (["hpo"], "To search hyperparameters: `gymsolve sweep ENV`"),
+    (["train", "CartPole-v1", "--optimize"], "To search hyperparameters: `gymsolve sweep ENV`"),
     (
         ["export", "@last"],
         "There is no export: a run keeps its policies as checkpoints/<steps>/policy.safetensors",

@@ -351,7 +351,7 @@ def test_ones_own_recipe_is_found_by_its_id_and_hides_nothing(cli, walk, place):
     assert (shown["config"]["algo"]["name"], shown["path"]) == ("a2c", None)
     assert "derived" in shown["provenance"].values()
     assert "derived from the environment" in cli("recipes", "show", f"{ENV}:a2c").out
-    assert "calm, ppo, a2c, reinforce" in cli("train", f"{ENV}:sac").err
+    assert "calm, ppo, a2c, reinforce" in cli("train", f"{ENV}:trpo").err
     assert [one["name"] for one in cli("recipes", "own_walk", "--json").json] == ["holiday:calm"]
     told = cli("recipes", "show", "own_walk:Wlak-v0")
     assert "Did you mean 'own_walk:Walk-v0'?" in told.err

@@ -80,6 +80,8 @@ def test_gymsolve_commands_and_options_exist(page):
                 command = command.commands[rest.pop(0)]
             elif command.name in ("runs", "recipes", "log"):  # the list is what is meant without a word
                 command = command.commands["list"]
+            elif command.name == "sweep":  # and here the start of one
+                command = command.commands["start"]
             else:
                 break
             options |= {name for option in command.params for name in (*option.opts, *option.secondary_opts)}

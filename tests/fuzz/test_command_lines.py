@@ -14,7 +14,10 @@ from nasty import NUMBERS, TEXTS, call, rounds, word
 from gymsolve.cli.app import command_tree
 from gymsolve.recipes.schema import leaf_paths
 
-LEFT_OUT = {"bench", "push", "pull", "tune-speed", "check", "mcp install", "inspect", "web", "play"}
+LEFT_OUT = {"bench", "push", "pull", "tune-speed", "check", "mcp install", "inspect", "web", "play"} | {
+    "sweep start",
+    "sweep resume",
+}
 """Other processes, the network, seconds of measuring, files of other programs, servers that go on."""
 ENDLESS = {"--detach", "--open", "--profile", "--publish", "--help", "--confirm"}
 FOREIGN = [

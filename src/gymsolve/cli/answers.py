@@ -13,6 +13,7 @@ from gymsolve.doctor.findings import Findings
 from gymsolve.doctor.fix import PlannedFix
 from gymsolve.jobs.seeds import SeedsVerdict
 from gymsolve.jobs.start import StartedRun
+from gymsolve.jobs.sweeps.report import SweepReport
 from gymsolve.jobs.trials import TriedFix
 from gymsolve.service.demos import ExportedDemos, ToldDemo
 from gymsolve.service.edit_runs import DeletedRuns, LabelledRun
@@ -23,6 +24,7 @@ from gymsolve.service.machine import Machine
 from gymsolve.service.recipes import CheckedRecipes, FormattedRecipes, ListedRecipe, ShownRecipe
 from gymsolve.service.report import WrittenReport
 from gymsolve.service.share import PulledRun, PushedRun
+from gymsolve.service.sweeps import ListedSweep, PlannedSweep, StoppedSweep, WrittenVariant
 from gymsolve.view.comparing import Comparison
 from gymsolve.view.runs import ListedRun, RunDetails, StopRequest
 
@@ -172,5 +174,11 @@ ANSWERS: dict[str, tuple[Printed, ...]] = {
     "doctor": (("", Machine),),
     "bench": (("", {"machine": "what it was measured on", "results": "all figures, by part"}),),
     "tune-speed": (("", TunedSpeed),),
+    "sweep start": (("", SweepReport), ("with `--dry-run`", PlannedSweep)),
+    "sweep resume": (("", SweepReport),),
+    "sweep list": (("", list[ListedSweep]),),
+    "sweep show": (("", SweepReport),),
+    "sweep stop": (("", StoppedSweep),),
+    "sweep write": (("", WrittenVariant),),
 }
 """The answers of each command, without the word gymsolve."""

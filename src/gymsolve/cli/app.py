@@ -62,6 +62,17 @@ GROUPS = {
         "ROMs of console games: list, import, save further states.",
         {"list": "roms:list_games", "import": "roms:import_files", "state": "roms:save"},
     ),
+    "sweep": (
+        "Search settings, and test whether any beats the recipe.",
+        {
+            "start": "sweep:start",
+            "resume": "sweep:resume",
+            "list": "sweep:list_sweeps",
+            "show": "sweep:show",
+            "stop": "sweep:stop",
+            "write": "sweep:write",
+        },
+    ),
     "demos": (
         "Episodes that people played: list, look at, export.",
         {"list": "demos:list_episodes", "show": "demos:show", "export": "demos:export"},
@@ -83,8 +94,11 @@ class ListByDefault(LazyGroup):
         if not args or (args[0] not in self.commands and args[0] != "--help"):
             if args:
                 self._refuse_near_miss(args[0])
-            args = ["list", *args]
+            args = [self._default(args), *args]
         return super().parse_args(ctx, args)
+
+    def _default(self, args: list[str]) -> str:
+        return "list"
 
     def _refuse_near_miss(self, word: str) -> None:
         """Refuse a word that is almost a command: a search for it would find nothing."""
@@ -94,6 +108,13 @@ class ListByDefault(LazyGroup):
                 f"No such command '{word}'. Did you mean '{near[0]}'?",
                 hint=f"To search for the word: gymsolve {self.name} list {word}",
             )
+
+
+class StartByDefault(ListByDefault):
+    """`gymsolve sweep CartPole-v1` is short for `gymsolve sweep start CartPole-v1`."""
+
+    def _default(self, args: list[str]) -> str:
+        return "start" if args and args[0] not in ("--json", "--runs-dir") else "list"
 
 
 def _show_version(asked: bool) -> None:
@@ -128,7 +149,10 @@ def command_tree() -> Any:
     """All commands; each is imported when it is called."""
     tree = get_command(app)
     assert isinstance(tree, LazyGroup)
-    groups = {name: make_group(name, ListByDefault, *parts) for name, parts in GROUPS.items()}
+    kinds = {"sweep": StartByDefault}
+    groups = {
+        name: make_group(name, kinds.get(name, ListByDefault), *parts) for name, parts in GROUPS.items()
+    }
     tree.commands = LazyCommands({**COMMANDS, **groups, "mcp": "mcp:serve"})
     return tree
 

@@ -29,7 +29,7 @@ PolicyRef = Annotated[
 ]
 Stochastic = Annotated[bool, Option("--stochastic", help="Sample actions instead of taking the likeliest.")]
 Limit = Annotated[int, Option("--limit", min=1, help="At most this many runs, the newest.")]
-All = Annotated[bool, Option("--all", help="Also trials that `gymsolve fix` made for other runs.")]
+All = Annotated[bool, Option("--all", help="Also trials, which `gymsolve fix` and `sweep` made.")]
 Set = Annotated[
     list[str] | None,
     Option("--set", metavar="PATH=VALUE", help="Change a setting, such as algo.gamma=0.98. Repeatable."),

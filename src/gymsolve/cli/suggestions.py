@@ -37,8 +37,8 @@ _EXPORT = (
     "and gymsolve.load_policy(RUN) of Python loads one."
 )
 _SEARCH = (
-    "There is no search for hyperparameters; `gymsolve tune-speed ENV` measures which settings are fastest, "
-    "and `gymsolve fix RUN` tries the remedy of an alert."
+    "To search hyperparameters: `gymsolve sweep ENV`; `gymsolve tune-speed ENV` measures which settings are "
+    "fastest, and `gymsolve fix RUN` tries the remedy of an alert."
 )
 _ENV = ("env", "env_id", "env_name", "gym_id", "environment", "task", "game")
 _ALGO = ("algo", "algorithm", "agent", "policy_algo")

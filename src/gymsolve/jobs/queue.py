@@ -91,11 +91,32 @@ def work_off(
     Ctrl-C, SIGTERM and SIGHUP stop all of them; so does a request that `on_event` makes to `stop`. A second
     signal, or an exception of `on_event`, ends them at once.
     """
+    waiting = deque(tasks.items())
+
+    def supply() -> tuple[str, Task] | None:
+        return waiting.popleft() if waiting else None
+
+    return work_on(supply, place, at_once=at_once, on_event=on_event, group=group, stop=stop)
+
+
+def work_on(
+    supply: Callable[[], tuple[str, Task] | None],
+    place: Place,
+    *,
+    at_once: int,
+    on_event: Callable[[Event], None],
+    group: str | None = None,
+    stop: StopSignal | None = None,
+) -> Reason | Literal["failed"] | None:
+    """Like `work_off`, with tasks that `supply` gives one at a time, each when there is room for it.
+
+    It gives None while there is nothing to do; the work is over once nothing trains then.
+    """
     signalled = StopSignal() if stop is None else stop
     work = _Work(place, group, on_event, signalled)
     with signalled.listening():
         try:
-            work.run(deque(tasks.items()), at_once)
+            work.run(supply, at_once)
         except BaseException:
             work.kill()  # no process would watch them any more
             raise
@@ -115,14 +136,17 @@ class _Work:
         self.first = True
         self.broken = self.stopping = False
 
-    def run(self, waiting: deque[tuple[str, Task]], at_once: int) -> None:
-        while waiting or self.jobs:
+    def run(self, supply: Callable[[], tuple[str, Task] | None], at_once: int) -> None:
+        while True:
             if self.stop.reason is not None:
-                waiting.clear()
                 self._stop_all(self.stop.reason)
             # The first one begins alone: if it fails, all others may fail for the same reason.
-            while waiting and len(self.jobs) < (1 if self.first else at_once):
-                self._start(*waiting.popleft())
+            while self.stop.reason is None and len(self.jobs) < (1 if self.first else at_once):
+                if (task := supply()) is None:
+                    break
+                self._start(*task)
+            if not self.jobs:
+                return
             for key in list(self.jobs):
                 self._look(key)
             self.on_event(Tick())

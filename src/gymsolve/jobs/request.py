@@ -47,8 +47,6 @@ _ONLY: dict[str, tuple[Verb, ...]] = {
     "start_from": ("train",),
     "fresh_optimizer": ("resume",),
     "trust": ("resume", "fork"),
-    "until": ("fork",),
-    "trial": ("fork",),
 }
 """Fields that not every verb takes."""
 _DOOR = {"--json", "--quiet", "-q", "--detach", "--confirm", "--yes", "-y", "--debug"}
@@ -80,10 +78,11 @@ class RunRequest:
     trust: bool = False
     """Import the code that a run from elsewhere names."""
     until: int | None = None
-    """Environment steps at which a trial ends; its schedules go by the budget."""
+    """Environment steps at which a trial ends; its schedules go by the budget. One that is no fork goes on to
+    its next evaluation."""
     trial: str | None = None
-    """The command that makes this fork a trial, such as `gymsolve fix kl_high`: the source of its settings. A
-    trial is listed with its origin and never `@last`. Without a checkpoint it begins at step 0."""
+    """The command that makes this run a trial, such as `gymsolve fix kl_high`: the source of its settings. A
+    trial is listed with its origin and never `@last`. A fork without a checkpoint begins at step 0."""
     at_once: int | None = None
     """Train at most so many of the seeds at a time; None is one per core."""
 
@@ -112,8 +111,12 @@ class RunRequest:
         several = self.seeds is not None or self.env_or_ref.startswith("group:")
         if self.at_once is not None and (not several or self.at_once < 1):
             raise UsageError("one or more of several seeds train at once.", where="at_once")
-        if (self.until is None) != (self.trial is None):
+        if self.trial is None and self.until is not None:
             raise UsageError("a trial has an end and a command that it is of.", where="trial")
+        if self.verb == "fork" and (self.until is None) != (self.trial is None):
+            raise UsageError("a trial has an end and a command that it is of.", where="trial")
+        if self.trial is not None and self.seeds is not None:
+            raise UsageError("a trial is one run.", where="trial")
 
     # ---------------------------------------------------------------------------------- words
 
@@ -183,7 +186,10 @@ class RunRequest:
         seconds = None if self.max_seconds is None else str(self.max_seconds)
         options = {"steps": steps, "max_seconds": seconds, "seed": self.seed, "track": self.track}
         given = {path: value for path, value in options.items() if value is not None}
-        return Flagged(parse_overrides(self.overrides) | given, {path: _OPTIONS[path] for path in given})
+        chosen, flags = parse_overrides(self.overrides), {path: _OPTIONS[path] for path in given}
+        if self.trial is not None:  # nobody has typed these
+            flags = dict.fromkeys(chosen, self.trial) | flags
+        return Flagged(chosen | given, flags)
 
 
 def require_env(name: str) -> None:

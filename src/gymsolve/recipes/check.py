@@ -7,9 +7,11 @@ from typing import Any
 from ruamel.yaml.nodes import MappingNode
 
 from gymsolve.errors import ConfigError, did_you_mean
-from gymsolve.recipes.files import Layer, load_recipes, read_family
+from gymsolve.recipes.files import Layer, Recipe, load_recipes, read_family
 from gymsolve.recipes.layers import merge_layers
 from gymsolve.recipes.schema import ALGORITHM_MODELS
+from gymsolve.recipes.search.check import check_space
+from gymsolve.recipes.search.space import read_space
 from gymsolve.recipes.style import compose
 from gymsolve.recipes.validation import Problem, find_problems
 from gymsolve.recipes.yaml_reading import parse_yaml, read_text
@@ -68,6 +70,8 @@ def _below(prefix: tuple[str, ...], keys: tuple[str, ...]) -> tuple[str, ...]:
 
 def _recipe_faults(path: Path, places: _Places) -> Iterator[str]:
     for recipe in load_recipes(path):
+        if recipe.search is not None:
+            yield from _search_faults(recipe, path)
         for problem, source, algorithm in _problems(recipe.layers):
             variant = ("variants", recipe.variant)
             if source == "recipe":
@@ -76,6 +80,17 @@ def _recipe_faults(path: Path, places: _Places) -> Iterator[str]:
                 yield places.tell(problem, note=f" (from {source})")
             else:
                 yield places.tell(problem, variant, note=f" (variant {recipe.variant})")
+
+
+def _search_faults(recipe: Recipe, path: Path) -> Iterator[str]:
+    """The fault of a search space; it is looked for where the settings are right."""
+    config = find_problems(merge_layers(recipe.layers, {})[0])
+    if not isinstance(config, TrainConfig):
+        return
+    try:
+        check_space(read_space(recipe.search, f"{path}: [search]"), config)
+    except ConfigError as error:
+        yield f"{error} (variant {recipe.variant})"
 
 
 def _algos_faults(data: Mapping[str, Any], path: Path, places: _Places) -> Iterator[str]:

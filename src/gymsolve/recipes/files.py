@@ -7,6 +7,7 @@ id with `/` and `:` written as `-`. Besides the sections of `TrainConfig` a file
     known: {...}          # texts: the threshold's source, scores of others; `trained here` also by variant
     family: toy_text      # `_toy_text.yaml` in the same folder, else the bundled one
     algos: {ppo: {...}}   # settings for whichever variant uses that algorithm
+    search: {...}         # ranges that `gymsolve sweep` tries (`recipes/search`); a variant may have others
     variants:             # the first one is the default
       ppo: {...}          # a variant called after an algorithm uses it
 
@@ -38,7 +39,8 @@ TRAINED = "trained here"
 """The key of training results: one text, or a mapping with one for each variant that was trained."""
 UNTRAINED = "not trained to its threshold by this project yet"
 _OTHERS = "other variants"
-_NOT_SETTINGS = ("family", "known", "variants")
+_SEARCH = "search"
+_NOT_SETTINGS = ("family", "known", "variants", _SEARCH)
 """Keys of a file that are no settings of a run."""
 
 Layer = tuple[str, Mapping[str, Any]]
@@ -59,6 +61,8 @@ class Recipe:
     """Lowest first: `family …`, `recipe`, `variant`."""
     known: Mapping[str, str]
     """Texts about the environment by name: `threshold` (its source), scores of others."""
+    search: Any = None
+    """The search space as the file has it; None where it has none (`recipes/search/space.py` reads it)."""
 
     @property
     def trained(self) -> bool | None:
@@ -191,11 +195,13 @@ def load_recipes(path: Path) -> list[Recipe]:
         shared.insert(0, (f"family {family}", read_family(str(family), path)))
     recipes = []
     for variant, given in variants.items():
-        layers = (*shared, ("variant", _with_algorithm(str(variant), given)))
+        own = {key: value for key, value in (given or {}).items() if key != _SEARCH}
+        layers = (*shared, ("variant", _with_algorithm(str(variant), own)))
+        search = (given or {}).get(_SEARCH, data.get(_SEARCH))
         description = layers[-1][1].get("description", data.get("description", ""))
         own_id = _env_id(layers[-1][1]) or env_id
         name, facts = f"{base}:{variant}", texts | _training_of(str(variant), data)
-        recipes.append(Recipe(name, own_id, str(variant), str(description), path, layers, facts))
+        recipes.append(Recipe(name, own_id, str(variant), str(description), path, layers, facts, search))
     return recipes
 
 

@@ -161,7 +161,7 @@ def _order(keys: _Keys, algorithm: str | None) -> list[str]:
         after = settings.index("description") + 1
         settings[after:after] = ["known", "family"]
         settings.insert(settings.index("algo") + 1, "algos")
-        return [*settings, "variants"]
+        return [*settings, "search", "variants"]
     if keys[0] == "variants":
         return key_order(keys[2:], algorithm) if len(keys) > 1 else []
     if keys[0] == "algos":

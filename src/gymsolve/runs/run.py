@@ -164,8 +164,11 @@ class Run:
         with os_errors(self.path / "stop"):
             (self.path / "stop").unlink(missing_ok=True)
 
-    def claim(self, *, command: Sequence[str], force: bool = False) -> None:
-        """Make this process the one that trains an existing run, or refuse while another does."""
+    def claim(self, *, command: Sequence[str], force: bool = False, as_trial: bool = False) -> None:
+        """Make this process the one that trains an existing run, or refuse while another does.
+
+        A trial that its user resumes is one no longer; the command that it is of resumes it `as_trial`.
+        """
         with locked(self.path.parent / LOCK):
             summary = self.summary()
             info = self.info()
@@ -177,10 +180,10 @@ class Run:
             files = (info.get("code") or {}) | files_of(self.config_json()["config"])
             info |= {"code": files} if files else {}
             info |= {"env_steps": summary.env_steps, "versions": process.versions(), **process.identity()}
-            if summary.is_trial and summary.parent is not None:  # its user goes on with it: no longer a trial
+            if summary.is_trial and summary.parent is not None and not as_trial:
                 info["parent"] = summary.parent | {"kind": "fork"}
             replace_json(self.path / "run.json", info)
-            record_run(self.path, last=True)
+            record_run(self.path, last=not as_trial)
 
     def change_config(self, config_json: dict[str, Any], provenance: dict[str, Any]) -> None:
         """Store other settings, for the process that claimed the run; an event keeps the old ones."""

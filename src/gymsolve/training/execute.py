@@ -69,12 +69,13 @@ def execute(
         if reason == "time" and trainer.counters.judging is not None:
             _note_missing_evaluation(trainer, run, observer, owed)
         # After the checkpoint: a resume sets these records aside and goes on as if there had been no end.
-        elif reason in ENDS:
+        elif reason in ENDS and not trainer.is_paused:
             record_blind(trainer, run, observer, cancelled)
         if trainer.averager.latest:
             write_record(trainer, run, observer)
         outcome = _finish(trainer, run, reason)
-    ended = outcome.reason in ("solved", *ENDS)  # a user who stops a run does not want to wait
+    # A user who stops a run does not want to wait.
+    ended = outcome.reason in ("solved", *ENDS) and not trainer.is_paused
     if ended and trainer.config.video.enabled:
         leave_videos = load(VIDEOS["at the end"], "video")
         with trainer.clock.timing("video"):

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from gymsolve.metrics.trackers.tracker import make_sinks
@@ -37,7 +38,18 @@ from gymsolve.training.tracking import tracking
 from gymsolve.training.watchdog import Watchdog
 
 
-def start_run(
+@dataclass(frozen=True)
+class TrialSitting:
+    """A sitting of a trial that is no fork: another command began the run, and says where it pauses."""
+
+    until: int | None
+    """Environment steps after which the sitting ends with the next evaluation; None is the whole budget. A
+    resume goes on as if there had been no pause."""
+    origin: str
+    """The id of the sweep, as the parent of the run."""
+
+
+def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
     plan: Plan,
     *,
     start_from: str | None = None,
@@ -47,6 +59,7 @@ def start_run(
     profile: bool = False,
     group: str | None = None,
     began: float | None = None,
+    trial: TrialSitting | None = None,
 ) -> Outcome:
     """Train a planned run to its end; `start_from` is RUN[@CHECKPOINT] whose weights it begins with.
 
@@ -69,9 +82,12 @@ def start_run(
         require_same_pipeline(trainer)
         notes = notes_at_start(trainer, watcher)
         parent = None
+        if trial is not None:
+            trainer.pause_at = trial.until
+            parent = {"run": trial.origin, "checkpoint": None, "kind": "trial"}
         if source is not None:
             origin, saved = source
-            parent = {"run": origin.id, "checkpoint": saved.name}
+            parent = (parent or {}) | {"run": origin.id, "checkpoint": saved.name}
             notes += [f"not taken over: {misfit}" for misfit in trainer.learner.start_from(saved.policy)]
         measured = {"threads": trainer.engine.measured} if trainer.engine.measured else {}
         run = create_run(
@@ -111,6 +127,7 @@ def resume_run(  # noqa: PLR0913 - the options of `gymsolve resume`
     profile: bool = False,
     trust: bool = False,
     began: float | None = None,
+    trial: TrialSitting | None = None,
 ) -> Outcome:
     """Continue a run from a checkpoint (`RUN@last` unless said otherwise), in its own folder.
 
@@ -132,6 +149,7 @@ def resume_run(  # noqa: PLR0913 - the options of `gymsolve resume`
         trainer.clock.count_from(built_from)
         trainer.limit_time(called if began is None else began)
         cleanup.callback(trainer.envs.close)
+        trainer.pause_at = None if trial is None else trial.until
         notes = bring_back(trainer, saved, watcher, changes, fresh_optimizer=fresh_optimizer)
         notes += ended + other_arithmetic(trainer, run.read_events().rows)
         idle = nothing_to_do(trainer)
@@ -142,7 +160,7 @@ def resume_run(  # noqa: PLR0913 - the options of `gymsolve resume`
         if "steps" in changes and not trainer.counters.solved:
             require_budget_left(run.id, trainer.taken, config.steps, changes)
         # Nothing was written so far; from here on, nothing is refused.
-        run.claim(command=list(sys.argv if command is None else command))
+        run.claim(command=list(sys.argv if command is None else command), as_trial=trial is not None)
         set_aside = set_aside_later(trainer, run)
         replay_alerts(trainer, run)
         cleanup.callback(leave_report, run, trainer, watcher)

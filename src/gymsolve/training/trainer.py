@@ -61,6 +61,9 @@ class Trainer:
     """An evaluation has ended since the newest checkpoint was written."""
     until: int | None = None
     """Step at which this sitting ends, although the budget and the schedules go on."""
+    pause_at: int | None = None
+    """Step from which on this sitting ends with an evaluation. Nothing but that evaluation's own cadence
+    decides it, so a resume goes on as if there had been no end."""
     time_limit: TimeLimit | None = None
     """The time limit of this command (`max_seconds`), if it has one."""
     ended_by: str | None = None
@@ -128,7 +131,19 @@ class Trainer:
     @property
     def budget_is_spent(self) -> bool:
         ends_here = self.until is not None and self.counters.env_steps >= self.until
-        return ends_here or self.taken >= self.config.steps
+        return ends_here or self.taken >= self.config.steps or self.is_paused
+
+    @property
+    def is_paused(self) -> bool:
+        """The sitting of a trial has come to its pause, and there is budget left."""
+        judged, wanted = self.counters.last_eval, self.pause_at
+        return (
+            wanted is not None
+            and judged is not None
+            and judged >= wanted
+            and judged == self.counters.env_steps
+            and self.taken < self.config.steps
+        )
 
     @property
     def progress(self) -> Progress:

@@ -45,7 +45,7 @@ def list_runs(
     trials = 0 if all_ else view.count_trials(words, runs_dir)
     if trials:
         are, them = ("is", "it") if trials == 1 else ("are", "them")
-        say(f"{plural(trials, 'trial')} of gymsolve fix {are} not shown; --all shows {them}.")
+        say(f"{plural(trials, 'trial')} of gymsolve fix and sweep {are} not shown; --all shows {them}.")
 
 
 def _print_runs(runs: list[view.ListedRun]) -> None:

@@ -60,6 +60,8 @@ Seeds = Annotated[
 Track = Annotated[
     str | None, Option("--track", metavar="NAMES", help="Also log to csv, tensorboard, wandb, trackio: a,b,…")
 ]
+Until = Annotated[int | None, Option("--until", hidden=True)]
+TrialOf = Annotated[str | None, Option("--trial", hidden=True)]
 
 
 def train(
@@ -84,6 +86,8 @@ def train(
     track: Track = None,
     profile: Profile = False,
     detach: Detach = False,
+    until: Until = None,
+    trial: TrialOf = None,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -101,6 +105,8 @@ def train(
         start_from=start_from,
         track=track,
         profile=profile,
+        until=until,
+        trial=trial,
     )
     if detach:
         _refuse_question(confirm)
@@ -137,6 +143,8 @@ def resume(
     profile: Profile = False,
     detach: Detach = False,
     trust: Trust = False,
+    until: Until = None,
+    trial: TrialOf = None,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -153,6 +161,8 @@ def resume(
         fresh_optimizer=fresh_optimizer,
         trust=trust,
         at_once=at_once,
+        until=until,
+        trial=trial,
     )
     if run.startswith(GROUP) and not detach:
         from gymsolve.cli.commands.seeds import resume_seeds
@@ -177,8 +187,8 @@ def fork(
     profile: Profile = False,
     detach: Detach = False,
     trust: Trust = False,
-    until: Annotated[int | None, Option("--until", hidden=True)] = None,
-    trial: Annotated[str | None, Option("--trial", hidden=True)] = None,
+    until: Until = None,
+    trial: TrialOf = None,
     runs_dir: RunsDir = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -211,7 +221,7 @@ def _go_on(request: RunRequest, runs_dir: Path | None, *, detach: bool, quiet: b
         changes = request.settings()
         from gymsolve.cli.live.foreground import continue_run, train_trial
 
-        if request.trial is not None:
+        if request.trial is not None and request.verb == "fork":
             return train_trial(request, changes, runs_dir)
         return continue_run(request, changes, runs_dir, quiet=quiet, json=json)
 

@@ -28,7 +28,7 @@ from gymsolve.training.fork import Fork, branch_run, fork_run
 from gymsolve.training.outcome import Outcome
 from gymsolve.training.planning.plan import Plan
 from gymsolve.training.profile.sampling import PHASES
-from gymsolve.training.session import resume_run, start_run
+from gymsolve.training.session import TrialSitting, resume_run, start_run
 from gymsolve.training.stop import EXIT_CODES, EndAtOnceError, raising
 
 Changes = dict[str, Any]
@@ -38,7 +38,9 @@ _NOBODY_READS = (errno.EPIPE, errno.EIO)
 
 def train_plan(plan: Plan, request: RunRequest, runs_dir: Path | None, *, quiet: bool, json: bool) -> int:
     """Train a new run; returns the exit code, as all functions here do."""
-    begin = partial(start_run, plan, start_from=request.start_from, group=group_of_starter())
+    group = group_of_starter()
+    trial = None if request.trial is None else TrialSitting(request.until, group or request.trial)
+    begin = partial(start_run, plan, start_from=request.start_from, group=group, trial=trial)
     work = partial(begin, runs_dir=runs_dir, profile=request.profile, began=command_began())
     with settings_known(plan.config):
         return _watch(work, runs_dir, profile=request.profile, quiet=quiet, json=json)
@@ -50,7 +52,8 @@ def continue_run(
     """Resume a run, or fork it."""
     begin: Callable[..., Outcome] = partial(branch_run, group=group_of_starter())
     if request.verb == "resume":
-        begin = partial(resume_run, fresh_optimizer=request.fresh_optimizer)
+        trial = None if request.trial is None else TrialSitting(request.until, request.trial)
+        begin = partial(resume_run, fresh_optimizer=request.fresh_optimizer, trial=trial)
     options = {"runs_dir": runs_dir, "profile": request.profile, "trust": request.trust}
     work = partial(begin, request.env_or_ref, overrides=changes, began=command_began(), **options)
     return _watch(work, runs_dir, profile=request.profile, quiet=quiet, json=json)

@@ -15,6 +15,7 @@ from gymsolve.recipes.files import DERIVED, is_bundled, list_variants, no_varian
 from gymsolve.registry import ALGORITHMS, load_own
 from gymsolve.runs.refs import fix_ref
 from gymsolve.settings.config import TrainConfig
+from gymsolve.spec import EnvSpec
 from gymsolve.training.planning.memory_need import require_sane
 
 Tell = Callable[[int, int], None]
@@ -48,12 +49,17 @@ class Plan:
         from gymsolve.envs.build import find_spec
 
         if self.config.env.tasks:
-            from gymsolve.envs.describe import describe_env
             from gymsolve.metrics.thresholds import find_threshold
 
-            return find_threshold(self.config, describe_env(self.config.env))
+            return find_threshold(self.config, self.describe())
         registered: float | None = find_spec(self.config.env.id).reward_threshold
         return registered
+
+    def describe(self) -> EnvSpec:
+        """The environment's facts; builds it once."""
+        from gymsolve.envs.describe import describe_env
+
+        return describe_env(self.config.env)
 
 
 def plan_run(name: str, overrides: Overrides = (), tell: Tell | None = None) -> Plan:
