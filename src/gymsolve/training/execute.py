@@ -79,7 +79,7 @@ def execute(
     if ended and trainer.config.video.enabled:
         leave_videos = load(VIDEOS["at the end"], "video")
         with trainer.clock.timing("video"):
-            limit = trainer.time_limit
+            limit = trainer.sitting.time_limit
             left = math.inf if limit is None else limit.left
             leave_videos(run, trainer.config, observer, outcome.seconds, left)
     return outcome

@@ -137,7 +137,7 @@ def _forked(
             notes = _take_over(trainer, saved, changes)
         if fork.kind == "fork":
             require_budget_left(fork.origin.id, trainer.taken, config.steps, changes)
-        trainer.until = fork.until
+        trainer.sitting.until = fork.until
         parent = {"run": fork.origin.id, "checkpoint": None if saved is None else saved.name}
         run = create_run(
             fork.origin.path.parent,

@@ -107,7 +107,7 @@ def _begin_evaluation(
 
 def collect(trainer: Trainer, observer: Observer) -> Rollout:
     """One rollout, with its rewards as extensions shape them."""
-    began, limit = time.perf_counter(), trainer.time_limit
+    began, limit = time.perf_counter(), trainer.sitting.time_limit
     on_step = observer.rollout_step if limit is None else limit.watching(observer.rollout_step)
     with blaming_own(trainer.config.algo.name, "algo.name", "prepare"):
         trainer.learner.prepare(trainer.progress)
@@ -179,8 +179,8 @@ def count(trainer: Trainer, rollout: Rollout, seconds: float) -> None:
     trainer.counters.vec_steps += rollout.vec_steps
     trainer.counters.updates += 1
     trainer.counters.seconds += seconds
-    if trainer.time_limit is not None:
-        trainer.time_limit.ended_iteration()
+    if trainer.sitting.time_limit is not None:
+        trainer.sitting.time_limit.ended_iteration()
     trainer.counters.faults += len(rollout.faults)
     trainer.counters.cut_episodes += rollout.cut_episodes
 

@@ -85,9 +85,9 @@ class Audience:
     def _end(self, name: str, why: str) -> None:
         """Ask the loop to end the run, once."""
         trainer, run = self._trainer, self._run
-        if trainer is None or run is None or trainer.ended_by is not None:
+        if trainer is None or run is None or trainer.sitting.ended_by is not None:
             return
-        trainer.ended_by = name
+        trainer.sitting.ended_by = name
         text = f"{name} ends the run{f': {why}' if why else ''}"
         facts = {"reason": "observer", "text": text}
         run.append_event("stopping", env_steps=trainer.counters.env_steps, **facts)

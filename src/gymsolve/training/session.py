@@ -83,7 +83,7 @@ def start_run(  # noqa: PLR0913 - the options of `gymsolve train`
         notes = notes_at_start(trainer, watcher)
         parent = None
         if trial is not None:
-            trainer.pause_at = trial.until
+            trainer.sitting.pause_at = trial.until
             parent = {"run": trial.origin, "checkpoint": None, "kind": "trial"}
         if source is not None:
             origin, saved = source
@@ -149,7 +149,7 @@ def resume_run(  # noqa: PLR0913 - the options of `gymsolve resume`
         trainer.clock.count_from(built_from)
         trainer.limit_time(called if began is None else began)
         cleanup.callback(trainer.envs.close)
-        trainer.pause_at = None if trial is None else trial.until
+        trainer.sitting.pause_at = None if trial is None else trial.until
         notes = bring_back(trainer, saved, watcher, changes, fresh_optimizer=fresh_optimizer)
         notes += ended + other_arithmetic(trainer, run.read_events().rows)
         idle = nothing_to_do(trainer)

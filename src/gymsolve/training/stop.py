@@ -134,9 +134,9 @@ def stop_reason(trainer: "Trainer", run: Run, signalled: StopSignal) -> Reason |
         return signalled.reason
     if trainer.budget_is_spent:
         return "steps"
-    if trainer.ended_by is not None:
+    if trainer.sitting.ended_by is not None:
         return "observer"
-    if trainer.time_limit is not None and not trainer.time_limit.begins_iteration():
+    if trainer.sitting.time_limit is not None and not trainer.sitting.time_limit.begins_iteration():
         return "time"
     if run.stop_requested():
         signalled.request("stop file")

@@ -25,6 +25,7 @@ from gymsolve.training.counters import Counters
 from gymsolve.training.engines.contract import Engine
 from gymsolve.training.health.probe import Probe
 from gymsolve.training.records import Averager, Clock
+from gymsolve.training.sitting import Sitting
 from gymsolve.training.time_limit import TimeLimit
 
 FORMAT = 2
@@ -59,15 +60,8 @@ class Trainer:
     """Step of the newest checkpoint that this process wrote or started from."""
     unsaved_verdict: bool = False
     """An evaluation has ended since the newest checkpoint was written."""
-    until: int | None = None
-    """Step at which this sitting ends, although the budget and the schedules go on."""
-    pause_at: int | None = None
-    """Step from which on this sitting ends with an evaluation. Nothing but that evaluation's own cadence
-    decides it, so a resume goes on as if there had been no end."""
-    time_limit: TimeLimit | None = None
-    """The time limit of this command (`max_seconds`), if it has one."""
-    ended_by: str | None = None
-    """The observer that wants this run to end."""
+    sitting: Sitting = field(default_factory=Sitting)
+    """The ends that this sitting may have before the budget is spent."""
     undo: Callable[[], None] | None = None
     """Puts weights and statistics back to before the iteration under way; None between iterations."""
 
@@ -130,13 +124,14 @@ class Trainer:
 
     @property
     def budget_is_spent(self) -> bool:
-        ends_here = self.until is not None and self.counters.env_steps >= self.until
+        until = self.sitting.until
+        ends_here = until is not None and self.counters.env_steps >= until
         return ends_here or self.taken >= self.config.steps or self.is_paused
 
     @property
     def is_paused(self) -> bool:
         """The sitting of a trial has come to its pause, and there is budget left."""
-        judged, wanted = self.counters.last_eval, self.pause_at
+        judged, wanted = self.counters.last_eval, self.sitting.pause_at
         return (
             wanted is not None
             and judged is not None
@@ -151,17 +146,19 @@ class Trainer:
 
     @property
     def time_is_up(self) -> bool:
-        return self.time_limit is not None and self.time_limit.is_over
+        limit = self.sitting.time_limit
+        return limit is not None and limit.is_over
 
     @property
     def evaluates_no_more(self) -> bool:
         """The rest of the time limit is for the report and the videos."""
-        return self.time_limit is not None and self.time_limit.is_nearly_over
+        limit = self.sitting.time_limit
+        return limit is not None and limit.is_nearly_over
 
     def limit_time(self, began: float) -> None:
         """The command began at this moment; its settings may limit its time."""
         if self.config.max_seconds is not None:
-            self.time_limit = TimeLimit(self.config.max_seconds, began)
+            self.sitting.time_limit = TimeLimit(self.config.max_seconds, began)
 
     def position(self) -> dict[str, Any]:
         """Where the run is, as every record says it."""

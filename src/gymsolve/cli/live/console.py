@@ -114,7 +114,7 @@ class Watcher:
             num_envs=trainer.envs.num_envs,
             stages=trainer.config.curriculum.names,
             counters=trainer.counters,
-            time_limit=trainer.time_limit,
+            time_limit=trainer.sitting.time_limit,
             best=trainer.counters.best_return,
             training_unit=training_unit(trainer.config.env.model_dump(mode="json")),
             max_entropy=max_entropy(trainer.envs.spec),

@@ -16,8 +16,8 @@ def record_evaluations(trainer: Trainer, run: Run, observer: Observer, outcomes:
         verdict, counters = outcome.verdict, trainer.counters
         counters.seconds += outcome.seconds
         trainer.clock.add("eval", outcome.seconds)
-        if trainer.time_limit is not None:
-            trainer.time_limit.saw_evaluation(verdict.seconds)
+        if trainer.sitting.time_limit is not None:
+            trainer.sitting.time_limit.saw_evaluation(verdict.seconds)
         _log_faults(run, observer, outcome)
         counters.eval_steps += verdict.played_steps
         counters.eval_faults += len(verdict.faults)
