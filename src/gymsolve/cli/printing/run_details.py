@@ -143,7 +143,7 @@ def _task_row(task: TaskVerdict) -> tuple[str, ...]:
 
 def _video_row(video: dict[str, Any]) -> tuple[str, ...]:
     file, length = f"videos/{video['name']}.mp4", "–"
-    if "seconds" in video:
+    if video.get("seconds") is not None:
         length = duration(video["seconds"])
     note = cut_note(video).removeprefix(", ")
     return file, video.get("checkpoint", "–"), number(video.get("return")), length, note
