@@ -81,7 +81,8 @@ class BadNumber:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "BadNumber":
-        return cls(**{**data, "element": tuple(data["element"])})
+        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        return cls(**{**known, "element": tuple(data.get("element", ()))})
 
 
 class GymsolveError(Exception):

@@ -7,7 +7,9 @@ A run may be damaged, or come from anybody, so readers check each file once. Set
 import math
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
+
+from gymsolve.errors import BadKind
 
 _LARGEST = 1 << 63
 _DEEPEST = 64
@@ -184,13 +186,22 @@ CONFIG: Fields = {
 }
 """`config.json`, without the settings themselves."""
 
+_BAD = {
+    "what": Field(_word_of(*get_args(BadKind)), "what was not finite"),
+    "number": _TEXT,
+    **dict.fromkeys(("env", "env_steps", "vec_steps"), _COUNT.or_none().optional()),
+    **dict.fromkeys(("entry", "label"), _TEXT.or_none().optional()),
+    "element": Field(_list_of(_is_whole), "whole numbers").optional(),
+    "role": Field(_word_of("train", "eval"), "train or eval").optional(),
+}
+
 EVENT: Fields = {
     "time": _MOMENT,
     "kind": _NAME,
     "env_steps": _COUNT.or_none().optional(),
     **dict.fromkeys(("text", "status", "reason", "id", "checkpoint"), _TEXT.or_none().optional()),
     **dict.fromkeys(("engine", "backend", "kernels"), _TEXT.or_none().optional()),
-    "bad": _TABLE._replace(words="a description of a number").or_none().optional(),
+    "bad": Field(fitting(_BAD), "a description of a number").or_none().optional(),
 }
 """A line of `events.jsonl`."""
 
@@ -223,7 +234,7 @@ ALERT: Fields = {
     **dict.fromkeys(("value", "threshold", "seconds", "aim"), _NUMBER.or_none()),
     "since": _COUNT.or_none(),
     **dict.fromkeys(("active", "ended"), _FLAG),
-    "bad": _TABLE.or_none(),
+    "bad": Field(fitting(_BAD), "a description of a number").or_none(),
     "changes": Field(_list_of(fitting(_CHANGE)), "changes of settings"),
 }
 """An alert in an event."""

@@ -159,7 +159,7 @@ def _film_facts(video: dict[str, Any]) -> dict[str, Any]:
 def _video_row(video: dict[str, Any], others: list[str]) -> tuple[str, ...]:
     names, length = (f"{name}.mp4" for name in (video["name"], *others)), "–"
     file = f"videos/{', '.join(names)}"
-    if "seconds" in video:
+    if video.get("seconds") is not None:
         length = duration(video["seconds"])
     note = cut_note(video).removeprefix(", ")
     return file, video.get("checkpoint", "–"), number(video.get("return")), length, note
