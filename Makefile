@@ -49,6 +49,7 @@ test: $(VENV)/.installed-dev
 	@$(BIN)/python tests/chromium.py
 	@$(BIN)/python -m compileall -q -j 0 src tests
 	GYMSOLVE_TEST_BROWSER=required $(PYTEST) $(BY_FILE)
+	@$(if $(MEMORY),rm -rf $(MEMORY)/pytest-of-$$(id -un))
 
 # Two cores that have nothing else to do.
 durations: $(VENV)/.installed-dev

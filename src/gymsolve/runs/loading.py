@@ -136,7 +136,7 @@ def _last_first(run: Run) -> Iterator[str]:
 
 
 def _load(run: Run, name: str, policy_only: bool) -> Checkpoint:
-    for _ in range(_LOOKS):
+    for looks_left in reversed(range(_LOOKS)):
         place = find_place(run, name)
         before = _version(place)
         try:
@@ -144,6 +144,9 @@ def _load(run: Run, name: str, policy_only: bool) -> Checkpoint:
         except CheckpointError as error:
             if before is None or _version(place) != before:
                 # Not damaged: the training process replaced it meanwhile.
+                continue
+            if looks_left and place.name != name:
+                # It waits to be removed; within one tick of the clock, that leaves no trace in its times.
                 continue
             others = [f"{run.id}@{other}" for other in newest_first(run) if other != name]
             hint = f"Use another checkpoint: {', '.join(others[:3])}" if others else "There is no other one."
