@@ -36,11 +36,21 @@ async def server(tmp_path):
     end_all(tmp_path / "runs")
 
 
+def pause(folder):
+    """Let runs that train go no further; for everybody else they train, and they take no computing time."""
+    for info in running(folder):
+        os.killpg(info["pid"], signal.SIGSTOP)
+
+
+def running(folder):
+    infos = [json.loads(path.read_text()) for path in folder.glob("2*/run.json")]
+    return [info for info in infos if info["status"] == "running"]
+
+
 def end_all(folder):
     """End what agents started here and still trains."""
-    infos = [json.loads(path.read_text()) for path in folder.glob("2*/run.json")]
     makers = [entry.process for entry in read_account(folder) if entry.is_trying(folder)]
-    for info in (*makers, *(info for info in infos if info["status"] == "running")):
+    for info in (*makers, *running(folder)):
         try:
             os.killpg(info["pid"], signal.SIGKILL)
         except ProcessLookupError:
@@ -66,9 +76,10 @@ async def test_remedies_that_are_tried_count_one_by_one_and_equal_ones_once(runs
             end_all(runs)
 
 
-async def test_an_equal_start_without_a_key_gives_the_run_that_trains(server):
+async def test_an_equal_start_without_a_key_gives_the_run_that_trains(server, tmp_path):
     start = {"env": "CartPole-v1", "set": LONG, "steps": 20_000_000}
     first = await ask(server, "rl_start", **start)
+    pause(tmp_path / "runs")
     again = await ask(server, "rl_start", **start)
     assert (again["run"], again["already_started"]) == (first["run"], True)
     assert "Nothing new was started" in again["next"]
@@ -166,6 +177,7 @@ async def test_a_collapsed_run_is_not_advised_to_go_on(runs):
 
 async def test_several_seeds_are_one_group_that_is_queued_followed_and_compared(server, tmp_path):
     other = await ask(server, "rl_start", env="CartPole-v1", set=LONG, steps=20_000_000)
+    pause(tmp_path / "runs")
     quick = {"video.enabled": False, "solved_at": 1e9, "eval.every": 500}
     begun = await ask(server, "rl_start", env="Bandit-v0", set=quick, steps=1000, seeds=3, seed=7)
     group = begun["run"]
@@ -184,8 +196,9 @@ async def test_several_seeds_are_one_group_that_is_queued_followed_and_compared(
     assert "is a group, and its seeds go on one by one" in told(refused)
 
 
-async def test_seeds_wait_while_there_is_no_place_for_them(server):
+async def test_seeds_wait_while_there_is_no_place_for_them(server, tmp_path):
     await ask(server, "rl_start", env="CartPole-v1", set=LONG, steps=20_000_000)
+    pause(tmp_path / "runs")
     begun = await ask(server, "rl_start", env="Bandit-v0", set=LONG, steps=50_000_000, seeds=2)
     heard = []
 
