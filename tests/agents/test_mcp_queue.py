@@ -10,7 +10,7 @@ from gymsolve.mcp.server import make_server
 from gymsolve.runs.run import Run
 from gymsolve.service.agent_limits import Home, Limits
 from tests.agents.conftest import ask, call, told
-from tests.agents.test_mcp_starting import LONG, SICK, end_all
+from tests.agents.test_mcp_starting import LONG, SICK, end_all, pause
 
 pytestmark = pytest.mark.anyio
 
@@ -32,6 +32,7 @@ async def server(tmp_path):
 
 async def test_different_requests_are_one_queue_within_the_limit_of_runs(server, tmp_path):
     await ask(server, "rl_start", env="CartPole-v1", set=LONG, steps=20_000_000)  # one place is left
+    pause(tmp_path / "runs")
     quick = {"video.enabled": False, "solved_at": 1e9, "eval.every": 500}
     requests = [
         {"env": "Bandit-v0", "set": quick, "steps": 1000},
