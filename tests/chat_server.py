@@ -75,7 +75,7 @@ def standing_in() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """The address of a server, and what it has been asked; cases are the first part of a path."""
     kind = type("Server", (StandIn,), {"heard": [], "go_on": threading.Event()})
     with ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", kind.heard
         kind.go_on.set()
         server.shutdown()

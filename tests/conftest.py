@@ -34,6 +34,16 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _only_new_garbage() -> None:
+    """Garbage is looked for among what the tests of this file make.
+
+    Some emulators collect it at each start, and a process that has run many files holds millions of objects.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 # Both are the same function: subprocess has it under a name of its own, multiprocessing has not.
 _STARTS = ("subprocess._fork_exec", "_posixsubprocess.fork_exec")
 _STAGE = "gymsolve.apps.video.automatic.open_render_env"

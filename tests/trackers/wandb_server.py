@@ -166,7 +166,7 @@ class Store(ThreadingHTTPServer):
 @contextmanager
 def serve() -> Iterator[Store]:
     with Store() as store:
-        thread = threading.Thread(target=store.serve_forever, daemon=True)
+        thread = threading.Thread(target=store.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
             yield store
