@@ -12,8 +12,8 @@ PYTEST = $(if $(MEMORY),PYTEST_DEBUG_TEMPROOT=$(MEMORY)) $(BIN)/python -m pytest
 # A process runs all tests of a file; the longest files come first (tests/durations.py).
 BY_FILE := --dist loadfile --no-loadscope-reorder
 ENV ?= CartPole-v1
-# Two more than the cores that there should be: some tests mostly wait.
-WORKERS ?= 4
+# One more than the cores that there should be: some tests mostly wait.
+WORKERS ?= 3
 ROUNDS ?= 5000
 # Trainings at a time of `make same`.
 JOBS ?= 2

@@ -22,6 +22,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 ALGORITHMS = ("ppo", "a2c", "reinforce", "pqn", "dqn", "sac", "td3", "tqc")
 CONTINUOUS = ("sac", "td3", "tqc")
 ACTION_VALUES = ("pqn", "dqn", *CONTINUOUS)
+EACH = [pytest.param(algo, marks=pytest.mark.slow if algo in ("td3", "tqc") else ()) for algo in ALGORITHMS]
+"""The relatives of SAC have its metrics, but for a few: `make learn` looks at them."""
 
 
 class Coin(gym.Env[Any, Any]):
@@ -181,7 +183,7 @@ def emitted(
     return set().union(*trained), set().union(*judged)
 
 
-@pytest.mark.parametrize("algo", ALGORITHMS)
+@pytest.mark.parametrize("algo", EACH)
 def test_records_hold_exactly_what_is_documented(algo, samples, tmp_path, monkeypatch):
     monkeypatch.setattr("gymsolve.envs.processes.can_fork", lambda: True)
     table = {name: told.replace("*", "").strip() for name, told in documented().items()}
@@ -248,7 +250,7 @@ def _with_everything(algo: str, samples: tuple[str, str], tmp_path: Path) -> lis
     return runs
 
 
-@pytest.mark.parametrize("algo", ALGORITHMS)
+@pytest.mark.parametrize("algo", EACH)
 def test_a_usual_run_holds_what_is_listed_without_condition(algo, tmp_path):
     trained: set[str] = set()
     env = f"{'Pendulum' if algo in CONTINUOUS else 'CartPole'}-v1:{algo}"

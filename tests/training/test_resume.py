@@ -1,7 +1,7 @@
 """A resumed run is the run that was never interrupted: same weights, same metrics, bit for bit.
 
-Here for algorithms, engines, backends and families of environments; the other parts of a training are in
-`test_resume_parts.py`.
+Here for policy gradients, engines, backends and families of environments; algorithms that learn values of
+actions are in `test_resume_values.py`, the other parts of a training in `test_resume_parts.py`.
 """
 
 import signal
@@ -20,43 +20,6 @@ CASES = {
     "torch-ppo": ("CartPole-v1:ppo", SHORT | {"engine": "torch", "net.normalize_obs": "running"}),
     "torch-a2c": ("CartPole-v1:a2c", {"engine": "torch", "algo.num_steps": 16}),
     "torch-reinforce": ("CartPole-v1:reinforce", {"engine": "torch", "algo.num_steps": 64}),
-    "pqn": ("CartPole-v1:pqn", {"net.normalize_obs": "running"}),
-    # Checkpoints before the buffer is full, and after its oldest steps were overwritten.
-    "dqn": (
-        "CartPole-v1:dqn",
-        SHORT | {"net.normalize_obs": "running", "algo.buffer_size": 700, "algo.learning_starts": 100},
-    ),
-    "dqn-soft": (
-        "CartPole-v1:dqn",
-        SHORT
-        | {
-            "env.backend": "async",
-            "env.num_envs": 2,
-            "eval.num_envs": 1,
-            "net.duelling": True,
-            "algo.tau": 0.01,
-            "algo.target_every": 1,
-            "algo.gradient_steps": 0.3,
-            "algo.learning_starts": 100,
-        },
-    ),
-    "dqn-masked": (
-        "CartPole-v1:dqn",
-        SHORT | {"env.legal_actions": [0, 1], "algo.buffer_size": 400, "algo.learning_starts": 100},
-    ),
-    "dqn-images": (
-        "training_envs:Dot-v0:dqn",
-        SHORT
-        | {
-            "env.num_envs": 4,
-            "env.frame_stack": 2,
-            "net.cnn": "small",
-            "net.hidden": [16],
-            "algo.buffer_size": 600,
-            "algo.batch_size": 16,
-            "algo.learning_starts": 100,
-        },
-    ),
     "sync": ("CartPole-v1:ppo", {"env.backend": "sync", "algo.normalize_rewards": True}),
     "async": ("CartPole-v1:ppo", {"env.backend": "async", "env.num_envs": 2, "eval.num_envs": 1} | SHORT),
     "box2d": ("LunarLander-v3:ppo", SMALL),
