@@ -189,7 +189,8 @@ time.sleep(600)
 
 def preloaded_ones() -> list[int]:
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == NAME]
+    alive = [int(pid) for pid in children if is_running(int(pid))]
+    return [pid for pid in alive if Path(f"/proc/{pid}/comm").read_text().strip() == NAME]
 
 
 def test_another_one_is_preloaded_when_the_first_was_killed():
