@@ -245,6 +245,14 @@ def test_a_wish_becomes_a_change_or_nothing(wish, settings, new):
     assert [one.new for one in changes] == ([] if new is None else [new])
 
 
+def test_a_learned_temperature_is_not_replaced_by_a_raised_one():
+    raised = ProposedChange("algo.ent_coef", factor=3.0, value=0.01, move="up")
+    learns, fixed = ({"name": "sac"}, {"name": "sac", "ent_coef": 0.01})
+    contexts = [make_context(kind="box", algo=algo) for algo in (learns, fixed)]
+    news = [[change.new for change in prescribe(context, [raised]).changes] for context in contexts]
+    assert news == [[], [0.03]]
+
+
 def test_without_a_change_left_the_remedy_says_why():
     found = only("obs_huge", {"obs/abs_max": 101.0}, net={"normalize_obs": "running"})
     assert remedy_text(found.to_json()) == (

@@ -62,6 +62,8 @@ def prescribe(context: Context, wishes: Iterable[ProposedChange]) -> Prescriptio
             continue
         if not _is_known(context, wish.path) or _is_inert(context, wish.path):
             continue
+        if wish.move != "set" and _is_learned(context, wish.path):
+            continue
         old = context.setting(wish.path)
         new = _wished(context, wish, old)
         if _plain(old) == new:
@@ -185,6 +187,12 @@ def _is_known(context: Context, path: str) -> bool:
     section, _, key = path.rpartition(".")
     node = context.setting(section) if section else context.config
     return node is not None and key in type(node).model_fields
+
+
+def _is_learned(context: Context, path: str) -> bool:
+    """The run learns this number itself: raising it would put a fixed one in its place."""
+    learned = context.setting(path) is None and context.setting("algo.ent_coef_init") is not None
+    return path == "algo.ent_coef" and learned
 
 
 def _is_inert(context: Context, path: str) -> bool:
