@@ -62,7 +62,7 @@ async def test_a_remedy_is_found_tried_and_applied_by_calls_alone(folder):
         (tried,) = found["tried"]
         assert (tried["verdict"], len(tried["original"]), len(tried["changed"])) == ("helped", 4, 4)
         assert max(tried["original"]) < min(tried["changed"])
-        assert tried["certainty"] == "with 4 seeds, chance alone parts the sides so 1 time in 35"
+        assert tried["certainty"] == "with 4 seeds, chance alone gives a gap this clear 1 time in 35"
         run, settings = CALL.search(found["next"]).groups()
         begun = await ask(client, "rl_control", run=run, action="fork", set=json.loads(settings))
         while (news := await ask(client, "rl_run", run=begun["run"], wait=45))["status"] == "running":

@@ -76,7 +76,7 @@ def test_a_remedy_that_helps_is_tried_told_and_recorded(cli):
     ]
     assert told["verdict"] == "helped"
     assert told["chance"] == pytest.approx(2 / 70)
-    assert told["certainty"] == "with 4 seeds, chance alone parts the sides so 1 time in 35"
+    assert told["certainty"] == "with 4 seeds, chance alone gives a gap this clear 1 time in 35"
     assert 0 < told["low"] < told["difference"] < told["high"]
     assert told["original"]["fired"] == 4
     assert told["changed"]["fired"] == 0

@@ -79,7 +79,7 @@ def test_it_says_how_sure_it_is_and_how_many_seeds_would_tell():
     assert few.certainty == "2 seeds cannot tell, however far apart: at least 4 are needed"
     clear = compare([10, 11, 12, 13], [100, 101, 102, 103])
     assert (clear.difference, clear.low, clear.high) == (90, 87, 93)
-    assert clear.certainty == "with 4 seeds, chance alone parts the sides so 1 time in 35"
+    assert clear.certainty == "with 4 seeds, chance alone gives a gap this clear 1 time in 35"
     open_ = compare([10, 20, 30, 40], [15, 25, 35, 45])
     assert "trials with the remedy are better in 62% of the pairs" in open_.certainty
     assert "chance does that 69% of the time" in open_.certainty

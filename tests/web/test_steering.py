@@ -117,7 +117,7 @@ def test_the_trials_of_a_remedy_are_started_and_told(server: Served, sick: Run, 
     page.get_by_role("dialog").get_by_role("button", name="Start the trials").click()
     told = alert.get_by_role("status")
     expect(told).to_contain_text("Its trials train in the background")
-    expect(told).to_contain_text("It helped: with 4 seeds, chance alone parts the sides so 1 time in 35.")
+    expect(told).to_contain_text("It helped: with 4 seeds, chance alone gives a gap this clear 1 time in 35.")
     assert told.get_by_role("link").count() == 8
     told.get_by_role("link").first.click()
     expect(page.locator(".runhead")).to_contain_text(f"from {sick.id}")

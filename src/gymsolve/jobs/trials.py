@@ -215,7 +215,7 @@ def _certainty(gap: Difference) -> str:
     if lowest_chance(*gap.counts) > SURE:
         return f"{seeds} cannot tell, however far apart: at least {fewest_seeds()} are needed"
     if gap.is_clear:
-        return f"with {seeds}, chance alone parts the sides so {gap.by_chance}"
+        return f"with {seeds}, chance alone gives a gap this clear {gap.by_chance}"
     share, side = max(gap.higher, 1.0 - gap.higher), "with" if gap.higher >= 0.5 else "without"
     part = (
         f"trials {side} the remedy are better in {share:.0%} of the pairs; chance does that {gap.by_chance}"

@@ -1,11 +1,10 @@
 """Several seeds while they train: a row for each on a terminal, lines elsewhere."""
 
-import os
 import time
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from gymsolve.cli.live.screen import terminal_size
+from gymsolve.cli.live.block import Block
 from gymsolve.jobs.queue import Event, TaskBegun, TaskEnded, TaskFailed, Tick
 from gymsolve.metrics.training_returns import CUT_SHARE, remark, training_unit
 from gymsolve.runs.groups import Group
@@ -72,17 +71,15 @@ class SeedsView:
     def __init__(self, group: Group, budget: tuple[int, str], jobs: int, stream: TextIO | None) -> None:
         self._rows = {seed: _Row(seed) for seed in group.seeds}
         self._title = f"{group.name}  {len(group.seeds)} seeds, {jobs} at a time  {group.ref}"
-        self._budget, self._stream = budget, stream
-        self._live = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._budget, self._block = budget, Block(stream)
         self._began = time.monotonic()
-        self._next = self._began + (0.0 if self._live else _LINE_SECONDS[0])
-        self._drawn = 0
+        self._next = self._began + (0.0 if self._block.is_live else _LINE_SECONDS[0])
         self.has_begun = False
         """A seed has begun in this sitting."""
         for seed, run in group.runs().items():  # those of an earlier sitting
             self._rows[seed].run, self._rows[seed].status = run, run.status
-        if not self._live:
-            self._say(self._title)
+        if not self._block.is_live:
+            self._block.say(self._title)
 
     @property
     def seconds(self) -> float:
@@ -97,8 +94,8 @@ class SeedsView:
                 self._show_end(int(key), run)
             case TaskFailed(key, error):
                 self._rows[int(key)].status = "failed"
-                self._drawn = 0
-                self._say(f"seed {key} could not begin: {error}")
+                self._block.give_way()
+                self._block.say(f"seed {key} could not begin: {error}")
             case Tick():
                 self._refresh()
 
@@ -106,66 +103,46 @@ class SeedsView:
         self.has_begun = True
         self._rows[seed].run, self._rows[seed].status = run, "training"
         self._rows[seed].unit = training_unit(run.config_json()["config"]["env"])
-        if not self._live:
-            self._say(f"seed {seed} begins: {run.path}")
+        if not self._block.is_live:
+            self._block.say(f"seed {seed} begins: {run.path}")
 
     def _show_end(self, seed: int, run: Run) -> None:
         row, summary = self._rows[seed], run.summary()
         row.read_new()
         row.status = summary.status
-        if not self._live:
+        if not self._block.is_live:
             reason = "" if summary.reason in (None, summary.status) else f" ({summary.reason})"
             best = f"best evaluation {number(row.best)}"
-            self._say(f"seed {seed} {row.status}{reason}: {best}, {count(summary.env_steps)} steps")
+            self._block.say(f"seed {seed} {row.status}{reason}: {best}, {count(summary.env_steps)} steps")
 
     def _refresh(self) -> None:
         now = time.monotonic()
-        if self._stream is None or now < self._next:
+        if self._block.is_gone or now < self._next:
             return
         for row in self._rows.values():
             row.read_new()
-        if self._live:
+        if self._block.is_live:
             self._next = now + _DRAW_SECONDS
-            self._draw()
+            self._block.draw(self._lines)
         else:
             shortest, longest = _LINE_SECONDS
             self._next = now + min(longest, max(shortest, self.seconds / 20))
             active = [row.cells(*self._budget) for row in self._rows.values() if row.status == "training"]
-            self._say("\n".join(active))
+            self._block.say("\n".join(active))
 
     def give_way(self) -> None:
         """Draw below what is there: something was written past this view."""
-        self._drawn = 0
+        self._block.give_way()
 
     def close(self) -> None:
         """Leave the final state on the terminal."""
         self._next = 0.0
-        if self._live:
+        if self._block.is_live:
             self._refresh()
 
-    def _draw(self) -> None:
-        assert self._stream is not None
-        columns, height = terminal_size(self._stream)
-        width, room = max(20, columns - 1), max(2, height - 3)
+    def _lines(self, height: int) -> list[str]:
         # Where there are more seeds than lines, those that train are shown first.
-        rows = list(self._rows.values())
+        rows, room = list(self._rows.values()), max(2, height - 3)
         if len(rows) > room:
             rows = sorted(rows, key=lambda row: row.status != "training")[:room]
-        lines = [f"{self._title}  {duration(self.seconds)}", *(row.cells(*self._budget) for row in rows)]
-        up = f"\r\x1b[{self._drawn}A" if self._drawn else "\r"
-        self._write(up + "".join(f"{line[:width]}\x1b[K\n" for line in lines))
-        self._drawn = len(lines)
-
-    def _say(self, text: str) -> None:
-        if text:
-            self._write(f"{text}\n")
-
-    def _write(self, text: str) -> None:
-        if self._stream is None:
-            return
-        try:
-            encoding = self._stream.encoding or "utf-8"
-            self._stream.write(text.encode(encoding, "replace").decode(encoding))
-            self._stream.flush()
-        except OSError:
-            self._stream = None  # nobody looks any more; that is no reason to end a training
+        return [f"{self._title}  {duration(self.seconds)}", *(row.cells(*self._budget) for row in rows)]

@@ -1,10 +1,9 @@
 """A sweep while it runs: a table of what trains on a terminal, a line for each event elsewhere."""
 
-import os
 import time
 from typing import TextIO
 
-from gymsolve.cli.live.screen import terminal_size
+from gymsolve.cli.live.block import Block
 from gymsolve.jobs.sweeps.ladder import Standing, best_of
 from gymsolve.jobs.sweeps.results import TrialRun
 from gymsolve.jobs.sweeps.search import Key, Search, TrialChanged
@@ -40,31 +39,29 @@ class SweepView:
     """Shows the progress of a search on a stream, if there is one."""
 
     def __init__(self, search: Search, stream: TextIO | None) -> None:
-        self._search, self._stream = search, stream
-        self._live = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._search, self._block = search, Block(stream)
         self._began = self._next = time.monotonic()
         self._curves: dict[str, _Curve] = {}
-        self._drawn = 0
         self._settled = sum(run.status != "running" for run in search.runs.values())
-        if not self._live:
-            self._say(_title(search.sweep))
+        if not self._block.is_live:
+            self._block.say(_title(search.sweep))
 
     def hear(self, change: TrialChanged | None) -> None:
         """Show what happened, and from time to time how far all runs are."""
-        if change is not None and not self._live:
-            self._say(self._event_line(change))
+        if change is not None and not self._block.is_live:
+            self._block.say(self._event_line(change))
         now = time.monotonic()
-        if self._live and now >= self._next:
+        if self._block.is_live and now >= self._next:
             self._next = now + _DRAW_SECONDS
-            self._draw()
-        elif not self._live and now >= self._next:
+            self._block.draw(self._lines)
+        elif not self._block.is_live and now >= self._next:
             self._next = now + _LINE_SECONDS
-            self._say(self._summary())
+            self._block.say(self._summary())
 
     def close(self) -> None:
         """Leave the final state on the terminal."""
-        if self._live:
-            self._draw()
+        if self._block.is_live:
+            self._block.draw(self._lines)
 
     def _event_line(self, change: TrialChanged) -> str:
         purpose, trial, seed = change.key
@@ -102,16 +99,10 @@ class SweepView:
         left -= sum(key[0] == "test" for key in self._search.runs)
         return f"; some {duration(seconds / fresh * max(0.0, left))} left"
 
-    def _draw(self) -> None:
-        assert self._stream is not None
-        columns, height = terminal_size(self._stream)
-        width = max(20, columns - 1)
+    def _lines(self, height: int) -> list[str]:
         lines = [f"{_title(self._search.sweep)}  {duration(time.monotonic() - self._began)}", self._summary()]
         lines += [self._training_line(key, run) for key, run in self._search.training.items()]
-        lines = lines[: max(2, height - 1)]
-        up = f"\r\x1b[{self._drawn}A" if self._drawn else "\r"
-        self._write(up + "".join(f"{line[:width]}\x1b[K\n" for line in lines) + "\x1b[J")
-        self._drawn = len(lines)
+        return lines[: max(2, height - 1)]
 
     def _training_line(self, key: Key, run: Run | None) -> str:
         head = f"  {_who(key[0], key[1])} seed {key[2]}"
@@ -121,19 +112,6 @@ class SweepView:
         curve.read_new()
         value = number(curve.values[-1]) if curve.values else "–"
         return f"{head:<28} {count(curve.env_steps):>11} steps  {value:>8}  {sparkline(curve.values, _CURVE)}"
-
-    def _say(self, text: str) -> None:
-        self._write(f"{text}\n")
-
-    def _write(self, text: str) -> None:
-        if self._stream is None:
-            return
-        try:
-            encoding = self._stream.encoding or "utf-8"
-            self._stream.write(text.encode(encoding, "replace").decode(encoding))
-            self._stream.flush()
-        except OSError:
-            self._stream = None  # nobody looks any more; that is no reason to end a search
 
 
 def _title(sweep: Sweep) -> str:

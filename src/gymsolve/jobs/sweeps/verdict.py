@@ -75,7 +75,7 @@ def _is_test(run: TrialRun, number: int, sweep: Sweep) -> bool:
 def _certainty(seeds: int, chance: float, by_chance: str, clear: bool, needed: int | None) -> str:
     if lowest_chance(seeds, seeds) > SURE:
         return f"{plural(seeds, 'seed')} cannot tell, however far apart: at least {fewest_seeds()} are needed"
-    text = f"on {plural(seeds, 'fresh seed')}, chance alone parts the sides so {by_chance}"
+    text = f"on {plural(seeds, 'fresh seed')}, chance alone gives a gap this clear {by_chance}"
     if clear or chance >= 1.0 or needed is None:
         return text
     return f"{text}; if the gap is what it seems, some {needed} seeds would show it"
